@@ -1,0 +1,123 @@
+"""Mean response time of MLPT: theorem 4.5 for any whole number of levels, and its steps from one level to the next.
+
+`mean_response_time` is the theorem for a given k and general boundaries t_1 < … < t_{k−1}.  The other functions give the
+same sum one level at a time, for a symbolic level: they are what the numeric code evaluates over arrays of levels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_size, piece
+from mlptsym.symbolic.moments import UpperMoment, expectation, mean
+from mlptsym.symbolic.symbols import arrival_rate, attained, service
+from mlptsym.symbolic.waiting import _root, delay_with_new_arrivals, waiting_time, work_balance
+
+__all__ = [
+    "LevelTerms",
+    "ResponseTerms",
+    "fcfs_response_time",
+    "level_terms",
+    "mean_response_time",
+    "response_terms",
+]
+
+
+def fcfs_response_time() -> sp.Expr:
+    """Pollaczek–Khinchine mean response time of FCFS: Algorithm 1 with one level."""
+    return mean_response_time(1)
+
+
+def mean_response_time(levels: int) -> sp.Expr:
+    """E[T] of MLPT with ``levels`` levels at boundaries t_1 < … < t_{k−1}, eqs. (26)–(28).
+
+    Examples
+    --------
+    >>> pollaczek_khinchine = mean() + arrival_rate * mean(order=2) / (2 * (1 - arrival_rate * mean()))
+    >>> sp.simplify(mean_response_time(1) - pollaczek_khinchine)
+    0
+    """
+    total = expectation(effective_size(levels), boundaries(1, levels - 1))
+    for index in range(1, levels + 1):
+        total += completion_probability(index, last=index == levels) * waiting_time(index, levels)
+    return total
+
+
+@dataclass(frozen=True)
+class LevelTerms:
+    """What one level contributes, in M_n at its two ends t_{r−1}, t_r and its restore cost c_{r−1}.
+
+    Attributes
+    ----------
+    probability : Expr
+        p_r, the probability to complete here.
+    piece_mean, piece_square : Expr
+        E[Y_r] and E[Y_r²].
+    served_mean : Expr
+        E[min(S, t_r)].
+    completed_service : Expr
+        E[S ; complete here].
+    """
+
+    probability: sp.Expr
+    piece_mean: sp.Expr
+    piece_square: sp.Expr
+    served_mean: sp.Expr
+    completed_service: sp.Expr
+
+
+def level_terms(index: sp.Expr, *, last: bool = False) -> LevelTerms:
+    """`LevelTerms` of level ``index``, which may be symbolic; ``last`` for the level that runs to completion."""
+    start, end = attained(index - 1), attained(index, last=last)
+    points = [point for point in (start, end) if point is not sp.oo]
+    here = piece(index, last=last)
+    return LevelTerms(
+        probability=completion_probability(index, last=last),
+        piece_mean=expectation(here, points),
+        piece_square=expectation(here**2, points),
+        served_mean=mean() if last else expectation(sp.Min(service, end), [end]),
+        completed_service=UpperMoment(1, start) - UpperMoment(1, end),
+    )
+
+
+@dataclass(frozen=True)
+class ResponseTerms:
+    """The waiting time of one level as the sum over levels needs it.
+
+    With the carried sums (all symbols of this class) of work_before = E[X_{j−1}], work = E[X_j], before = a_{j−1},
+    squares = Σ_r E[Y_r²] over all levels and crossings = Σ_{r≤j} a_{r−1} E[Y_r]:
+
+    Attributes
+    ----------
+    waiting : Expr
+        d_j.
+    weight, offset : Expr
+        The same split as squares · weight + offset, so that one pass over the levels suffices though squares is known only
+        at its end.
+    """
+
+    work_before: sp.Symbol
+    work: sp.Symbol
+    before: sp.Symbol
+    squares: sp.Symbol
+    crossings: sp.Symbol
+    waiting: sp.Expr
+    weight: sp.Expr
+    offset: sp.Expr
+
+
+def response_terms() -> ResponseTerms:
+    """`ResponseTerms`, from the balance of work and the busy period of new arrivals.
+
+    E[X_j²] = Σ_{r≤j} E[Y_r²] + 2 Σ_{r≤j} a_{r−1} E[Y_r], since a job in level r has received exactly a_{r−1} before, so
+    the squares the balance asks for, E[X_j²] + Σ_{r>j} E[Y_r²], are those of all levels and the crossings through j.
+    """
+    work_before, work, before, squares, crossings = sp.symbols("X_before X a_before Y2 Z", nonnegative=True)
+    wait = sp.Dummy("d_J", positive=True)
+    merged = _root(work_balance(wait, work, squares + 2 * crossings, sp.S.Zero), wait)
+    waiting = delay_with_new_arrivals(merged, before, work_before)
+    weight = sp.factor(sp.diff(waiting, squares))
+    offset = sp.factor(waiting.subs(squares, 0))
+    return ResponseTerms(work_before, work, before, squares, crossings, waiting, weight, offset)

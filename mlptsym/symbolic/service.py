@@ -1,0 +1,79 @@
+"""From intrinsic size to service time: equations (1)–(3), (5) and the partial moments of S = q(L).
+
+A job works at rate one until its attained work reaches the slowdown threshold ℓ_C and at rate β from there on, so a size
+L takes the service time S = q(L).  `service_upper_moment` writes M_n of S in M_n of L on each side of ℓ_C.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation
+from mlptsym.symbolic.symbols import age, size, slowdown_factor, slowdown_threshold
+
+__all__ = ["service_mean", "service_rate", "service_time", "service_time_inverse", "service_upper_moment"]
+
+
+def service_rate(attained_work: sp.Expr = age) -> sp.Expr:
+    """Rate of service at a given attained work, eq. (2): one below ℓ_C, β from ℓ_C on."""
+    return sp.Piecewise((1, attained_work < slowdown_threshold), (slowdown_factor, True))
+
+
+def service_time(work: sp.Expr = size) -> sp.Expr:
+    """Service time q(work) of an intrinsic size, eq. (3): the reciprocal of the service rate, integrated over the work.
+
+    Examples
+    --------
+    >>> service_time().subs({size: 5, slowdown_threshold: 2, slowdown_factor: sp.Rational(1, 4)})
+    14
+    """
+    fast, slow = (rate for rate, _ in service_rate().args)
+    return sp.expand(
+        sp.integrate(1 / fast, (age, 0, sp.Min(work, slowdown_threshold)))
+        + sp.integrate(1 / slow, (age, slowdown_threshold, sp.Max(work, slowdown_threshold)))
+    )
+
+
+def service_time_inverse(attained: sp.Expr) -> sp.Expr:
+    """Intrinsic size q⁻¹(attained) that takes a given service time.
+
+    Examples
+    --------
+    >>> service_time_inverse(service_time()).subs({size: 5, slowdown_threshold: 2, slowdown_factor: sp.Rational(1, 4)})
+    5
+    """
+    fast, slow = (rate for rate, _ in service_rate().args)
+    return fast * sp.Min(attained, slowdown_threshold) + slow * (sp.Max(attained, slowdown_threshold) - slowdown_threshold)
+
+
+def service_upper_moment(order: int, point: sp.Expr, *, slowed: bool) -> sp.Expr:
+    """Upper partial moment E[q(L)^order ; L > point] in upper partial moments of L.
+
+    Parameters
+    ----------
+    order : int
+        Power of the service time.
+    point : Expr
+        An intrinsic size x; the moment is that of S at t = q(x).
+    slowed : bool
+        Whether x lies beyond the slowdown threshold ℓ_C (both forms agree at ℓ_C).
+
+    Examples
+    --------
+    >>> x = sp.Symbol("x", positive=True)
+    >>> served = slowdown_threshold * UpperMoment(0, x, size) * (1 - 1 / slowdown_factor)
+    >>> sp.expand(service_upper_moment(1, x, slowed=True) - served)
+    UpperMoment(1, x, L)/beta
+    """
+    breakpoints = [slowdown_threshold, point] if slowed else [point, slowdown_threshold]
+    return expectation(service_time() ** order * Indicator(size, point), breakpoints, size)
+
+
+def service_mean(order: int = 1) -> sp.Expr:
+    """Moment E[S^order] of the service time in partial moments of L; eq. (5) for order 1."""
+    return expectation(service_time() ** order, [slowdown_threshold], size)
+
+
+def excess_mean() -> sp.Expr:
+    """E[(L − ℓ_C)⁺], the work that is done at the slow rate, as in eq. (5) and (7)."""
+    return UpperMoment(1, slowdown_threshold, size) - slowdown_threshold * UpperMoment(0, slowdown_threshold, size)

@@ -1,0 +1,228 @@
+"""The one place where a value given by a user is accepted or refused.
+
+Python calls, command-line options, scenario files and notebook parameters all pass through these functions, so that
+the same mistake gets the same sentence everywhere.  Only the standard library is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from typing import Any, NoReturn
+
+__all__ = ["ParameterError", "choice", "integer", "levels", "number", "numbers", "refuse"]
+
+
+class ParameterError(ValueError):
+    """A value outside its allowed range.
+
+    Parameters
+    ----------
+    name : str
+        The parameter as the user knows it.
+    value : object
+        What was given.
+    allowed : str
+        What would have been accepted, in words.
+
+    Examples
+    --------
+    >>> raise ParameterError("arrival_rate", -1.0, "a finite number > 0")
+    Traceback (most recent call last):
+    mlptsym.validation.ParameterError: arrival_rate = -1.0 is not allowed: it must be a finite number > 0
+    """
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        self.name = name
+        self.value = value
+        self.allowed = allowed
+        super().__init__(f"{name} = {shown(value)} is not allowed: it must be {allowed}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.value, self.allowed)
+
+
+def shown(value: object, width: int = 60) -> str:
+    """``repr`` of a value on one line of bounded length."""
+    try:
+        text = repr(value.item()) if type(value).__module__ == "numpy" and hasattr(value, "item") else repr(value)
+    except Exception:  # a repr or item() that fails must not hide the message it belongs to
+        text = f"<{type(value).__name__}>"
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def refuse(name: str, value: object, allowed: str) -> NoReturn:
+    """Raise `ParameterError`."""
+    raise ParameterError(name, value, allowed)
+
+
+def number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    infinite: bool = False,
+) -> float:
+    """A real number in a range, as a float.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name, for the message.
+    value : object
+        A Python, NumPy or `fractions` real number.  Text, booleans and NaN are refused.
+    above, at_least, below, at_most : float, optional
+        Open and closed bounds.
+    infinite : bool
+        Whether ``inf`` is accepted.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ParameterError
+        If the value is no real number or outside the range.
+
+    Examples
+    --------
+    >>> number("slowdown_factor", 1, above=0, at_most=1)
+    1.0
+    """
+    allowed = _range_in_words(above, at_least, below, at_most, infinite)
+    if isinstance(value, bool) or type(value).__name__ in {"bool_", "bool"}:
+        refuse(name, value, allowed)
+    if not isinstance(value, Real):
+        item = getattr(value, "item", None)
+        if item is None or getattr(value, "shape", None) != ():
+            refuse(name, value, allowed)
+        value = item()
+        if not isinstance(value, Real) or isinstance(value, bool):
+            refuse(name, value, allowed)
+    try:
+        real = float(value)
+    except (OverflowError, ValueError):
+        refuse(name, value, allowed)
+    if math.isnan(real) or (math.isinf(real) and not infinite):
+        refuse(name, value, allowed)
+    if (
+        (above is not None and not real > above)
+        or (at_least is not None and not real >= at_least)
+        or (below is not None and not real < below)
+        or (at_most is not None and not real <= at_most)
+    ):
+        refuse(name, value, allowed)
+    return real
+
+
+def _range_in_words(
+    above: float | None, at_least: float | None, below: float | None, at_most: float | None, infinite: bool
+) -> str:
+    parts = [
+        f"{sign} {bound:g}"
+        for sign, bound in ((">", above), (">=", at_least), ("<", below), ("<=", at_most))
+        if bound is not None
+    ]
+    kind = "a number" if infinite else "a finite number"
+    return f"{kind} {' and '.join(parts)}" if parts else kind
+
+
+def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
+    """A whole number in a range, as an int; ``3.0`` counts as whole.
+
+    Raises
+    ------
+    ParameterError
+        If the value is not whole or outside the range.
+
+    Examples
+    --------
+    >>> integer("seeds", 8, at_least=1)
+    8
+    """
+    allowed = f"a whole number >= {at_least}" + (f" and <= {at_most}" if at_most is not None else "")
+    try:
+        real = number(name, value)
+    except ParameterError:
+        refuse(name, value, allowed)
+    whole = int(value) if isinstance(value, int) else int(real)
+    if whole != real and not isinstance(value, int):
+        refuse(name, value, allowed)
+    if whole < at_least or (at_most is not None and whole > at_most):
+        refuse(name, value, allowed)
+    return whole
+
+
+def levels(name: str, value: object, *, at_least: int = 1) -> float:
+    """A number of priority levels: a whole number, or ``math.inf``.
+
+    Examples
+    --------
+    >>> levels("levels", math.inf), levels("levels", 2)
+    (inf, 2)
+    """
+    allowed = f"a whole number >= {at_least} or inf"
+    try:
+        if math.isinf(number(name, value, at_least=at_least, infinite=True)):
+            return math.inf
+        return integer(name, value, at_least=at_least)
+    except ParameterError:
+        refuse(name, value, allowed)
+
+
+def numbers(
+    name: str,
+    values: object,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    minimum_length: int = 1,
+) -> tuple[float, ...]:
+    """A non-empty sequence of real numbers in a range, as a tuple of floats.
+
+    Raises
+    ------
+    ParameterError
+        If it is no sequence, too short, or one of its items is refused; the message names the item.
+
+    Examples
+    --------
+    >>> numbers("quanta", [300, 500], above=0)
+    (300.0, 500.0)
+    """
+    bounds = _range_in_words(above, at_least, None, at_most, False)
+    allowed = f"a sequence of at least {minimum_length} numbers, each {bounds}"
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable) or getattr(values, "shape", None) == ():
+        refuse(name, values, allowed)
+    items: Sequence[object] = list(values)
+    if len(items) < minimum_length:
+        refuse(name, values, allowed)
+    return tuple(
+        number(f"{name}[{position}]", item, above=above, at_least=at_least, at_most=at_most)
+        for position, item in enumerate(items)
+    )
+
+
+def choice(name: str, value: object, allowed: Sequence[str]) -> str:
+    """One word out of several.
+
+    Raises
+    ------
+    ParameterError
+        If the value is none of them.
+
+    Examples
+    --------
+    >>> choice("side", "left", ("left", "right"))
+    'left'
+    """
+    if not isinstance(value, str) or value not in allowed:
+        refuse(name, value, "one of " + ", ".join(allowed))
+    return value
