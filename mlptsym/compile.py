@@ -147,12 +147,25 @@ def _conditions(expression: sp.Expr) -> tuple[sp.Basic, ...]:
 def _refuse_unknown(expression: sp.Expr, stand_ins: tuple[sp.Dummy, ...]) -> None:
     known = tuple(_functions())
     strange = sorted(
-        str(node) for node in expression.atoms(sp.Function, sp.Derivative, sp.Subs, sp.Integral, sp.Sum)
+        str(node)
+        for node in expression.atoms(sp.Function, sp.Derivative, sp.Subs, sp.Integral, sp.Sum)
         if not isinstance(node, (*known, sp.Piecewise))
     )
     loose = sorted(str(symbol) for symbol in expression.free_symbols - set(stand_ins))
     if strange or loose:
         raise UnsupportedFunctionError(f"no numeric code for {', '.join(strange + loose)} in {expression}")
+
+
+def _inert(expression: sp.Expr) -> sp.Expr:
+    """The expression with special functions that no longer evaluate themselves.
+
+    Sharing subexpressions may negate an argument, and erfc(−z) would then become 2 − erfc(z), which has no digits left
+    in the tail.
+    """
+    for kind, code in _functions().items():
+        if code is not None:
+            expression = expression.replace(kind, sp.Function(kind.__name__))
+    return expression
 
 
 @dataclass(frozen=True)
@@ -173,6 +186,7 @@ class _Part:
     ) -> _Part:
         table = {kind.__name__: code for kind, code in _functions().items() if code is not None}
         modules: list[Any] = [table, "numpy"]
+        expressions = [_inert(expression) for expression in expressions]
         branches = []
         for branch in range(len(conditions)):
             values = [e.args[branch][0] if isinstance(e, sp.Piecewise) else e for e in expressions]
@@ -183,14 +197,16 @@ class _Part:
     def evaluate(self, inputs: list[Floats], shape: tuple[int, ...]) -> list[Floats]:
         if len(self.branches) == 1:
             return [_filled(value, shape) for value in self.branches[0](*inputs)]
+        # conditions are combined by reductions over stacked operands, which need one common shape
+        wide = [np.broadcast_to(value, shape) for value in inputs]
         open_points = np.ones(shape, dtype=bool)
         results = [np.zeros(shape) for _ in self.positions]
         for test, branch in zip(self.conditions, self.branches, strict=True):
-            here = open_points & np.broadcast_to(np.asarray(test(*inputs), dtype=bool), shape)
+            here = open_points & np.broadcast_to(np.asarray(test(*wide), dtype=bool), shape)
             if here.all():
                 return [_filled(value, shape) for value in branch(*inputs)]
             if here.any():
-                selected = [np.broadcast_to(value, shape)[here] if value.shape else value for value in inputs]
+                selected = [value if not value.shape else full[here] for value, full in zip(inputs, wide, strict=True)]
                 for result, value in zip(results, branch(*selected), strict=True):
                     result[here] = value
             open_points &= ~here

@@ -68,5 +68,7 @@ def service_before(index: int) -> sp.Expr:
     """
     if index == 1:
         return sp.S.Zero
-    reached = expectation(work_through(index - 1, index) * Indicator(service, attained(index - 1)), boundaries(1, index - 1))
+    reached = expectation(
+        work_through(index - 1, index) * Indicator(service, attained(index - 1)), boundaries(1, index - 1)
+    )
     return sp.cancel(reached / tail(attained(index - 1)))

@@ -181,7 +181,10 @@ def hyperexponential(phases: int = 2) -> SizeLaw:
 
     def mixture(of_phase: sp.Expr) -> sp.Expr:
         return sp.Add(
-            *(probability * of_phase.subs(single.parameters[0], rate) for probability, rate in zip(probabilities, rates))
+            *(
+                probability * of_phase.subs(single.parameters[0], rate)
+                for probability, rate in zip(probabilities, rates)
+            )
         )
 
     return SizeLaw(

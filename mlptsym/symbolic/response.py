@@ -11,13 +11,15 @@ from dataclasses import dataclass
 import sympy as sp
 
 from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_size, piece
-from mlptsym.symbolic.moments import UpperMoment, expectation, mean
-from mlptsym.symbolic.symbols import arrival_rate, attained, service
+from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.symbols import arrival_rate, attained, level, restore_cost, service
 from mlptsym.symbolic.waiting import _root, delay_with_new_arrivals, waiting_time, work_balance
 
 __all__ = [
+    "CarriedSums",
     "LevelTerms",
     "ResponseTerms",
+    "carried_sums",
     "fcfs_response_time",
     "level_terms",
     "mean_response_time",
@@ -47,7 +49,7 @@ def mean_response_time(levels: int) -> sp.Expr:
 
 @dataclass(frozen=True)
 class LevelTerms:
-    """What one level contributes, in M_n at its two ends t_{r−1}, t_r and its restore cost c_{r−1}.
+    """What one level contributes, in M_n at its two ends t_{r−1}, t_r, its restore cost c_{r−1} and a_{r−1}.
 
     Attributes
     ----------
@@ -71,7 +73,7 @@ class LevelTerms:
 def level_terms(index: sp.Expr, *, last: bool = False) -> LevelTerms:
     """`LevelTerms` of level ``index``, which may be symbolic; ``last`` for the level that runs to completion."""
     start, end = attained(index - 1), attained(index, last=last)
-    points = [point for point in (start, end) if point is not sp.oo]
+    points = [point for point in (start, end) if point is not sp.oo and not point.is_zero]
     here = piece(index, last=last)
     return LevelTerms(
         probability=completion_probability(index, last=last),
@@ -80,6 +82,66 @@ def level_terms(index: sp.Expr, *, last: bool = False) -> LevelTerms:
         served_mean=mean() if last else expectation(sp.Min(service, end), [end]),
         completed_service=UpperMoment(1, start) - UpperMoment(1, end),
     )
+
+
+@dataclass(frozen=True)
+class CarriedSums:
+    """The two sums over levels of theorem 4.5, summed by parts so that no step is a difference of large terms.
+
+    With D_r = E[(S − t_r)⁺], the numeric code carries
+
+    - U_j = Σ_{r≤j} a_{r−1} E[Y_r] + a_j D_j,
+    - V_j = Σ_{r≤j} E[Y_r²] − E[min(S, t_j)²] + 2 (c_j − t_j) D_j,
+
+    which contain M_0 and D at the boundaries only, and takes the added terms off again where it needs the sums themselves.
+
+    Attributes
+    ----------
+    excess : Symbol
+        D at the end of the level.
+    before : Symbol
+        a_{J}, service and costs before level J + 1.
+    crossing_step, square_step : Expr
+        U_{J+1} − U_J and V_{J+1} − V_J.
+    crossing_end, square_end : Expr
+        Σ_{r≤J+1} a_{r−1} E[Y_r] − U_{J+1} and Σ_{r≤J+1} E[Y_r²] − V_{J+1}.
+    """
+
+    excess: sp.Symbol
+    before: sp.Symbol
+    crossing_step: sp.Expr
+    square_step: sp.Expr
+    crossing_end: sp.Expr
+    square_end: sp.Expr
+
+
+def carried_sums(*, last: bool = False) -> CarriedSums:
+    """`CarriedSums` of the step from level J to J + 1, which for ``last`` runs to completion (t_{J+1} = ∞, D = 0)."""
+    index = level + 1
+    terms = level_terms(index, last=last)
+    start, end, cost = attained(level), attained(index), restore_cost(level)
+    excess_start, excess, before = sp.symbols("D_start D_end a_before", nonnegative=True)
+    cost_end = restore_cost(index)
+    square_start = expectation(sp.Min(service, start) ** 2, [start])
+    if last:
+        excess_end, square_end, crossing_added, square_added = sp.S.Zero, mean(order=2), sp.S.Zero, sp.S.Zero
+    else:
+        excess_end, square_end = excess, expectation(sp.Min(service, end) ** 2, [end])
+        crossing_added = (before + end - start + cost) * excess_end
+        square_added = 2 * (cost_end - end) * excess_end
+
+    def in_excess(expression: sp.Expr) -> sp.Expr:
+        known = {
+            UpperMoment(1, start): excess_start + start * tail(start),
+            UpperMoment(1, end): excess_end + end * tail(end),
+        }
+        return sp.collect(sp.expand(expression.subs(known)), [excess_start, excess, tail(start), tail(end)])
+
+    crossing = before * terms.piece_mean
+    crossing_step = in_excess(crossing + crossing_added - before * excess_start)
+    squares = terms.piece_square - (square_end - square_start)
+    square_step = in_excess(squares + square_added - 2 * (cost - start) * excess_start)
+    return CarriedSums(excess, before, crossing_step, square_step, -crossing_added, square_end - square_added)
 
 
 @dataclass(frozen=True)

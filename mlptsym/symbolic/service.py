@@ -43,7 +43,9 @@ def service_time_inverse(attained: sp.Expr) -> sp.Expr:
     5
     """
     fast, slow = (rate for rate, _ in service_rate().args)
-    return fast * sp.Min(attained, slowdown_threshold) + slow * (sp.Max(attained, slowdown_threshold) - slowdown_threshold)
+    return fast * sp.Min(attained, slowdown_threshold) + slow * (
+        sp.Max(attained, slowdown_threshold) - slowdown_threshold
+    )
 
 
 def service_upper_moment(order: int, point: sp.Expr, *, slowed: bool) -> sp.Expr:

@@ -1,0 +1,97 @@
+"""mlptsym: derive, prove and compute the queueing results of "Queuing for Inference" (M/G^g/1_Cβ, MLPT-(θ, k)).
+
+Names are loaded when they are first used, so that ``import mlptsym`` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlptsym.numeric.laws import (
+        Deterministic,
+        Empirical,
+        Erlang,
+        Exponential,
+        Gamma,
+        HyperExponential,
+        LogNormal,
+        Lomax,
+        Uniform,
+        Weibull,
+    )
+    from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
+    from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
+    from mlptsym.numeric.policies import FCFS, MLPT
+    from mlptsym.numeric.queue import Queue
+    from mlptsym.numeric.response import level_table, mean_response_time, solve
+    from mlptsym.numeric.two_levels import two_level_terms
+    from mlptsym.simulation.simulate import response_times, simulate
+    from mlptsym.validation import ParameterError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FCFS",
+    "MLPT",
+    "AffineMemory",
+    "Deterministic",
+    "Empirical",
+    "Erlang",
+    "Exponential",
+    "Gamma",
+    "HyperExponential",
+    "LinearMemory",
+    "LogNormal",
+    "Lomax",
+    "ParameterError",
+    "Queue",
+    "SaturatingMemory",
+    "Uniform",
+    "Weibull",
+    "level_table",
+    "mean_response_time",
+    "optimal_quantum",
+    "response_times",
+    "rule_of_thumb",
+    "simulate",
+    "solve",
+    "two_level_terms",
+]
+
+_HOMES = {
+    "mlptsym.numeric.laws": (
+        "Deterministic",
+        "Empirical",
+        "Erlang",
+        "Exponential",
+        "Gamma",
+        "HyperExponential",
+        "LogNormal",
+        "Lomax",
+        "Uniform",
+        "Weibull",
+    ),
+    "mlptsym.numeric.memory": ("AffineMemory", "LinearMemory", "SaturatingMemory"),
+    "mlptsym.numeric.optimum": ("optimal_quantum", "rule_of_thumb"),
+    "mlptsym.numeric.policies": ("FCFS", "MLPT"),
+    "mlptsym.numeric.queue": ("Queue",),
+    "mlptsym.numeric.response": ("level_table", "mean_response_time", "solve"),
+    "mlptsym.numeric.two_levels": ("two_level_terms",),
+    "mlptsym.simulation.simulate": ("response_times", "simulate"),
+    "mlptsym.validation": ("ParameterError",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'mlptsym' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,134 @@
+"""Scheduling policies: FCFS and MLPT with equal or unequal quanta."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlptsym import validation
+
+__all__ = ["FCFS", "MLPT", "Policy"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FCFS:
+    """First come, first served, without preemption: one level."""
+
+    @property
+    def lazy(self) -> bool:
+        """Never a preemption, so never an avoidable one."""
+        return False
+
+    @property
+    def levels(self) -> float:
+        """One."""
+        return 1
+
+    def boundaries(self, limit: float) -> Floats:
+        """No boundaries."""
+        return np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class MLPT:
+    """Multi-level priority thresholds, Algorithm 1.
+
+    Give ``quantum`` and ``levels``, or ``quanta``.
+
+    Parameters
+    ----------
+    quantum : float or array of float, optional
+        Quantum θ of every level, > 0, in units of service time.  An array asks for one answer per quantum
+        (theory only).
+    levels : int or inf, optional
+        Number k of levels, >= 1; ``math.inf`` for a policy that demotes for ever.
+    quanta : sequence of float, optional
+        Quanta θ_1, …, θ_{k−1} of the levels above the last, each > 0.
+    lazy : bool
+        The paper's MLPT′: no restore cost when levels 1 … i+1 are empty at the demotion from level i.  Simulation only.
+
+    Examples
+    --------
+    >>> MLPT(quantum=10.0, levels=4).boundaries(100.0)
+    array([10., 20., 30.])
+    >>> MLPT(quanta=[10, 5]).levels
+    3
+    """
+
+    quantum: Any = None
+    levels: float = math.nan
+    quanta: Any = None
+    lazy: bool = False
+
+    def __post_init__(self) -> None:
+        lazy = self.lazy
+        if not isinstance(lazy, (bool, np.bool_)):
+            validation.refuse("lazy", lazy, "True or False")
+        if (self.quantum is None) == (self.quanta is None):
+            validation.refuse("quantum", self.quantum, "given together with levels, or left out if quanta are given")
+        if self.quanta is not None:
+            quanta = validation.numbers("quanta", self.quanta, above=0)
+            if not (isinstance(self.levels, float) and math.isnan(self.levels)):
+                if self.levels != len(quanta) + 1:
+                    validation.refuse("levels", self.levels, f"left out, or {len(quanta) + 1} as quanta give")
+            object.__setattr__(self, "quanta", quanta)
+            object.__setattr__(self, "levels", len(quanta) + 1)
+        else:
+            if isinstance(self.levels, float) and math.isnan(self.levels):
+                validation.refuse("levels", None, "a whole number >= 1 or inf, given together with quantum")
+            object.__setattr__(self, "levels", validation.levels("levels", self.levels))
+            object.__setattr__(self, "quantum", _quantum(self.quantum))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, MLPT)
+            and (self.levels, self.quanta, self.lazy) == (other.levels, other.quanta, other.lazy)
+            and np.array_equal(self.quantum, other.quantum)
+        )
+
+    def __hash__(self) -> int:
+        quantum = self.quantum if self.quantum is None else np.asarray(self.quantum).tobytes()
+        return hash((quantum, self.levels, self.quanta, self.lazy))
+
+    def boundaries(self, limit: float) -> Floats:
+        """Boundaries t_1 < t_2 < … below ``limit``, at most k − 1 of them, for a single quantum or quanta."""
+        if self.quanta is not None:
+            ends = np.cumsum(self.quanta)
+            return ends[ends < limit]
+        if not isinstance(self.quantum, float):
+            validation.refuse("quantum", self.quantum, "a single number here")
+        if self.levels == 1 or not limit > self.quantum:
+            return np.empty(0)
+        count = math.ceil(limit / self.quantum) if math.isfinite(limit) else self.levels
+        if math.isinf(count):
+            validation.refuse("limit", limit, "finite for a policy with infinitely many levels")
+        count = min(count, self.levels - 1)
+        ends = self.quantum * np.arange(1, int(count) + 1)
+        return ends[ends < limit]
+
+
+def _quantum(value: Any) -> float | Floats:
+    allowed = "a finite number > 0, or an array of such"
+    if isinstance(value, (str, bytes)):
+        validation.refuse("quantum", value, allowed)
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        validation.refuse("quantum", value, allowed)
+    if array.ndim == 0:
+        return validation.number("quantum", value, above=0)
+    if array.size == 0 or not np.isfinite(array).all() or (array <= 0).any():
+        wrong = array[~(np.isfinite(array) & (array > 0))]
+        validation.refuse("quantum", float(wrong[0]) if wrong.size else value, allowed)
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+Policy = FCFS | MLPT

@@ -1,0 +1,141 @@
+"""Two levels: T′(x), A(x), B(x) and the hazard of L over arrays (eq. (30) and appendix A)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mlptsym import validation
+from mlptsym.numeric.queue import Queue
+
+if TYPE_CHECKING:
+    from mlptsym.compile import CompiledFunction
+
+__all__ = ["TwoLevelTerms", "two_level_terms"]
+
+Floats = NDArray[np.float64]
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> CompiledFunction:
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.moments import UpperMoment
+    from mlptsym.symbolic.symbols import arrival_rate
+    from mlptsym.symbolic.two_levels import two_level_terms as symbolic_terms
+
+    terms = symbolic_terms()
+    inputs = {
+        "arrival_rate": arrival_rate,
+        "mean": UpperMoment(1, 0),
+        "second": UpperMoment(2, 0),
+        "service": terms.service,
+        "service_slope": terms.service_slope,
+        "restore": terms.restore,
+        "restore_slope": terms.restore_slope,
+        "tail": terms.tail,
+        "hazard": terms.hazard,
+        "first_above": terms.first,
+        "second_above": terms.second,
+    }
+    return compile_expressions(inputs, [terms.A, terms.B, terms.tail * (terms.A - terms.B * terms.hazard)])
+
+
+@dataclass(frozen=True)
+class TwoLevelTerms:
+    """The derivative of E[T] for two levels, T′(x) = P(L > x) (A(x) − B(x) h_L(x)), at θ = q(x).
+
+    Attributes
+    ----------
+    A, B : array
+        Eq. (30); both ``inf`` where the queue is unstable at this x.
+    hazard : array
+        h_L(x).
+    derivative : array
+        T′(x); ``inf`` where the queue is unstable.
+    load : array
+        ρ_2^eff at this x.
+    """
+
+    A: Floats
+    B: Floats
+    hazard: Floats
+    derivative: Floats
+    load: Floats
+
+    @property
+    def ratio(self) -> Floats:
+        """A/B, which a minimum of E[T] crosses the hazard from below; ``inf`` where the queue is unstable."""
+        stable = self.load < 1
+        return np.divide(self.A, self.B, out=np.full(self.A.shape, np.inf), where=stable & (self.B != 0))
+
+
+def two_level_terms(queue: Queue, x: ArrayLike, *, side: str = "right") -> TwoLevelTerms:
+    """A, B, hazard and derivative of E[T] for MLPT with two levels whose boundary is at the service time of size x.
+
+    Parameters
+    ----------
+    queue : Queue
+        With any memory law; the paper's A and B are those of ``LinearMemory(1.0)``.
+    x : array_like
+        Intrinsic sizes, > 0.
+    side : {"right", "left"}
+        Which one-sided slope of q to take at x = ℓ_C, where it steps from 1 to 1/β.
+
+    Returns
+    -------
+    TwoLevelTerms
+        Arrays of the shape of ``x``.
+
+    Raises
+    ------
+    ParameterError
+        If an x is not a positive finite number, or E[S²] is infinite.
+
+    Examples
+    --------
+    >>> from mlptsym.numeric.laws import LogNormal
+    >>> queue = Queue(LogNormal(5, 0.9), 0.0036, slowdown_threshold=600.0, slowdown_factor=0.5, preemption_cost=0.1)
+    >>> left, right = (two_level_terms(queue, 600.0, side=side) for side in ("left", "right"))
+    >>> round(float(right.ratio / left.ratio), 9)
+    2.0
+    """
+    validation.choice("side", side, ("left", "right"))
+    allowed = "a positive finite number, or an array of such"
+    try:
+        points = np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        validation.refuse("x", x, allowed)
+    if points.size and not (np.isfinite(points).all() and (points > 0).all()):
+        validation.refuse("x", x, allowed)
+    if not queue.size.moment_limit > 2:
+        validation.refuse("size", queue.size, "a law with a finite second moment, without which E[T] is infinite")
+    threshold, factor = queue.slowdown
+    slowed = points >= threshold if side == "right" else points > threshold
+    service = queue.service_time(points)
+    tail, first, second, _ = queue.service_moments(service)
+    hazard = queue.size.hazard(points)
+    mean, mean_square = queue.service_moment(1), queue.service_moment(2)
+    restore = queue.restore_cost(service)
+    load = queue.arrival_rate * (mean + restore * tail)
+    with np.errstate(all="ignore"):  # unstable points are replaced below, and hazards may be infinite
+        A, B, derivative = _compiled()(
+            queue.arrival_rate,
+            mean,
+            mean_square,
+            service,
+            np.where(slowed, 1 / factor, 1.0),
+            restore,
+            queue.preemption_cost * queue.memory.slope_at(service),
+            tail,
+            hazard,
+            first,
+            second,
+        )
+    stable = load < 1
+    A, B, derivative = (np.where(stable, values, np.inf) for values in (A, B, derivative))
+    derivative = np.where(tail > 0, derivative, 0.0)
+    return TwoLevelTerms(A, B, hazard, derivative, np.broadcast_to(load, points.shape))
