@@ -1,8 +1,8 @@
 """From SymPy expressions to NumPy code: the only module that calls ``sympy.lambdify``.
 
 `compile_expressions` returns a frozen `CompiledFunction` that knows its argument order.  What lambdify leaves open is
-settled here: unknown functions are refused when the function is built, constants are broadcast, integers become floats,
-and a branch of a Piecewise is evaluated at the points of that branch only.
+settled here: unknown functions are refused when the function is built, constants are broadcast, integers become
+floats, and a branch of a Piecewise is evaluated at the points of that branch only.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def _refuse_unknown(expression: sp.Expr, stand_ins: tuple[sp.Dummy, ...]) -> Non
 def _inert(expression: sp.Expr) -> sp.Expr:
     """The expression with special functions that no longer evaluate themselves.
 
-    Sharing subexpressions may negate an argument, and erfc(−z) would then become 2 − erfc(z), which has no digits left
-    in the tail.
+    Sharing subexpressions may negate an argument, and erfc(−z) would then become 2 − erfc(z), which has no digits
+    left in the tail.
     """
     for kind, code in _functions().items():
         if code is not None:
@@ -206,7 +206,7 @@ class _Part:
             if here.all():
                 return [_filled(value, shape) for value in branch(*inputs)]
             if here.any():
-                selected = [value if not value.shape else full[here] for value, full in zip(inputs, wide, strict=True)]
+                selected = [full[here] if value.shape else value for value, full in zip(inputs, wide, strict=True)]
                 for result, value in zip(results, branch(*selected), strict=True):
                     result[here] = value
             open_points &= ~here

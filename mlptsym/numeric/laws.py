@@ -1,7 +1,7 @@
 """Size laws with numbers: density, tail, hazard, upper partial moments and samples.
 
-Each class holds the parameters of the symbolic law of the same name in `mlptsym.symbolic.laws`; its numeric functions are
-that law's expressions, compiled.  Sizes are in units of work, which is time at service rate one.
+Each class holds the parameters of the symbolic law of the same name in `mlptsym.symbolic.laws`; its numeric functions
+are that law's expressions, compiled.  Sizes are in units of work, which is time at service rate one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The sum over levels of theorem 4.5, over arrays: rows are levels, columns are quanta (or any sets of boundaries).
 
-Every number per level comes from an expression of `mlptsym.symbolic.response`, compiled; this module adds cumulative sums.
+Every number per level comes from an expression of `mlptsym.symbolic.response`, compiled; this module adds cumulative
+sums.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ def level_function(last: bool) -> CompiledFunction:
         "before": carried.before,
         "excess": carried.excess,
     }
-    values = [terms.probability, terms.served_mean, terms.completed_service, carried.crossing_step, carried.square_step]
-    return compile_expressions(inputs, [*values, carried.crossing_end])
+    values = [terms.probability, terms.served_mean, terms.completed_service]
+    carried_values = [carried.crossing_step, carried.square_step, carried.crossing_end]
+    return compile_expressions(inputs, values + carried_values)
 
 
 @lru_cache(maxsize=2)
@@ -100,7 +102,8 @@ class LevelSums:
     completed_service : array
         E[S ; complete in level j].
     before, paid : array
-        a_{j−1}, service and restore costs before level j, and the restore costs alone with that of level j, c_1 + … + c_{j−1}.
+        a_{j−1}, service and restore costs before level j, and the restore costs alone with that of level j, c_1 + … +
+        c_{j−1}.
     work, crossings : array
         E[X_j] and Σ_{r≤j} a_{r−1} E[Y_r].
     squares : array, one value per column
@@ -141,8 +144,8 @@ def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:
     boundaries : array, shape (n, m)
         Increasing boundaries t_1 … t_n in each of m columns.
     closed : bool
-        Whether a last level beyond t_n serves to completion (finite k = n + 1); otherwise the n levels are the first of
-        infinitely many, and what comes after them is left out.
+        Whether a last level beyond t_n serves to completion (finite k = n + 1); otherwise the n levels are the first
+        of infinitely many, and what comes after them is left out.
 
     Returns
     -------

@@ -152,8 +152,8 @@ class Queue:
     def service_moments(self, attained: ArrayLike, *, potential: bool = False) -> tuple[Floats, ...]:
         """Upper partial moments E[S^n ; S > t], n = 0 … 3, each of the shape of ``attained``.
 
-        An infinite moment is ``inf``.  With ``potential`` the orders from 2 on are replaced, for laws with infinite moments,
-        by finite functions of which only differences have a meaning.
+        An infinite moment is ``inf``.  With ``potential`` the orders from 2 on are replaced, for laws with infinite
+        moments, by finite functions of which only differences have a meaning.
         """
         points = np.asarray(attained, dtype=float)
         threshold, factor = self.slowdown

@@ -1,8 +1,9 @@
 """What lies beyond the levels that are summed one by one: a proved bound for it, and its value by Euler–Maclaurin.
 
 With infinitely many levels the first N are summed directly.  `remainder_bound` bounds what the others add.  Where no
-reasonable N makes it small (power-law tails, very small quanta), `continued_response_time` adds the levels beyond N as integrals
-with end corrections: beyond ℓ_C and beyond the last bend of g every term is a smooth function of a real level number.
+reasonable N makes it small (power-law tails, very small quanta), `continued_response_time` adds the levels beyond N
+as integrals with end corrections: beyond ℓ_C and beyond the last bend of g every term is a smooth function of a real
+level number.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ def remainder_bound(queue: Queue, quantum: Floats, sums: LevelSums, t: Floats, t
 
     Notes
     -----
-    With a line i + s·u ≥ g(u), c(u) ≤ κ₀ + κ₁u for κ₀ = γi, κ₁ = γs.  Each omitted sum is one of a non-increasing tail
-    times a non-decreasing power, so its terms at t_r are bounded by integrals over (t_{r−1}, t_r) with the power one quantum
-    later:
+    With a line i + s·u ≥ g(u), c(u) ≤ κ₀ + κ₁u for κ₀ = γi, κ₁ = γs.  Each omitted sum is one of a non-increasing
+    tail times a non-decreasing power, so its terms at t_r are bounded by integrals over (t_{r−1}, t_r) with the power
+    one quantum later:
 
     - Σ_{r>N} c_r P(S > t_r) ≤ (1/θ) ∫_t^∞ (κ₀ + κ₁(u + θ)) P(S > u) du;
     - Σ_{r>N} E[Y_r²] ≤ (θ + c_N)² P(S > t) + (1/θ) ∫_t^∞ (θ + κ₀ + κ₁(u + θ))² P(S > u) du;
-    - Σ_{j>N} p_j d_j with d_j ≤ (λ(squares + 2Z_N)/2 + λ a_{j−1}(X + X(1 − ρ)))/(1 − ρ)², since Z_j ≤ Z_N + a_{j−1}X, and
-      a_{j−1} ≤ S + (κ₀S + κ₁S²/2)/θ on S > t_{j−1}.
+    - Σ_{j>N} p_j d_j with d_j ≤ (λ(squares + 2Z_N)/2 + λ a_{j−1}(X + X(1 − ρ)))/(1 − ρ)², since Z_j ≤ Z_N + a_{j−1}X,
+      and a_{j−1} ≤ S + (κ₀S + κ₁S²/2)/θ on S > t_{j−1}.
 
     The first adds to E[S^eff], the second to squares, which the answer multiplies by Σ p_j weight_j.
     """
@@ -75,7 +76,7 @@ def remainder_bound(queue: Queue, quantum: Floats, sums: LevelSums, t: Floats, t
     return np.where(spare > 0, total, np.inf)
 
 
-# --- Euler–Maclaurin over geometric panels ---------------------------------------------------------------------------
+# Euler–Maclaurin over geometric panels
 
 NODES = 20
 PANEL_RATIO = 2.0
@@ -191,8 +192,8 @@ def continued_response_time(queue: Queue, quantum: float, sums: LevelSums) -> Co
 
     Notes
     -----
-    Relative error below 1e-9 for shapes at least 0.05 above the last infinite moment, as measured against 50-digit sums;
-    usually below 1e-12.
+    Relative error below 1e-9 for shapes at least 0.05 above the last infinite moment, as measured against 50-digit
+    sums; usually below 1e-12.
     """
     first = float(len(sums.probability))
     last = min(LAST_LEVEL, 1e120 / quantum) if np.isinf(queue.size.upper_end) else LAST_LEVEL

@@ -43,13 +43,14 @@ def moments_needed(queue: Queue, levels: float) -> int:
 
     Notes
     -----
-    d_1 = λ Σ_r E[Y_r²] / (2(1 − λE[X_1])), and every other term of theorem 4.5 is finite when this one and E[S^eff] are.
-    For finite k the last piece is what is left of S beyond t_{k−1}, so the sum is finite exactly if E[S²] is.  For k = ∞ a
-    piece is at most θ of service plus c_{r−1}, reached with probability P(S > t_{r−1}): bounded costs give
-    Σ_r E[Y_r²] ≤ (θ + c)² Σ_r P(S > t_{r−1}) ≤ (θ + c)² (1 + E[S]/θ), and costs that grow linearly give
-    Σ_r c_r² P(S > t_r), which is of the order of γ²E[S³]/(3θ).  In both cases Σ p_j d_j is finite too, since d_j grows no
-    faster than a_{j−1} + Σ_{r≤j} a_{r−1}E[Y_r], with a_{j−1} of order S or γS²/(2θ) and the sum of order at most S^2 times
-    the tail's missing moment.  S = q(L) is linear in L far out, so the moments of S are finite exactly when those of L are.
+    d_1 = λ Σ_r E[Y_r²] / (2(1 − λE[X_1])), and every other term of theorem 4.5 is finite when this one and E[S^eff]
+    are. For finite k the last piece is what is left of S beyond t_{k−1}, so the sum is finite exactly if E[S²] is.
+    For k = ∞ a piece is at most θ of service plus c_{r−1}, reached with probability P(S > t_{r−1}): bounded costs
+    give Σ_r E[Y_r²] ≤ (θ + c)² Σ_r P(S > t_{r−1}) ≤ (θ + c)² (1 + E[S]/θ), and costs that grow linearly give Σ_r c_r²
+    P(S > t_r), which is of the order of γ²E[S³]/(3θ).  In both cases Σ p_j d_j is finite too, since d_j grows no
+    faster than a_{j−1} + Σ_{r≤j} a_{r−1}E[Y_r], with a_{j−1} of order S or γS²/(2θ) and the sum of order at most S^2
+    times the tail's missing moment.  S = q(L) is linear in L far out, so the moments of S are finite exactly when
+    those of L are.
     """
     if levels < math.inf:
         return 2
@@ -74,14 +75,14 @@ def mean_response_time(queue: Queue, policy: Policy) -> Any:
     Raises
     ------
     ParameterError
-        For MLPT′ (``lazy=True``), which only simulation answers, and for work beyond a stated limit: more than 2²⁴ levels
-        for one quantum, or 2³⁰ levels in all.
+        For MLPT′ (``lazy=True``), which only simulation answers, and for work beyond a stated limit: more than 2²⁴
+        levels for one quantum, or 2³⁰ levels in all.
 
     Notes
     -----
-    Finite k: theorem 4.5, eqs. (26)–(28).  k = ∞: levels are summed until the proved bound on the rest is below 1e-13 of
-    the answer; where that takes more than 2²⁰ levels, and for power-law tails, where it cannot be reached, the rest is
-    added by an Euler–Maclaurin formula with a relative error below 1e-9.
+    Finite k: theorem 4.5, eqs. (26)–(28).  k = ∞: levels are summed until the proved bound on the rest is below 1e-13
+    of the answer; where that takes more than 2²⁰ levels, and for power-law tails, where it cannot be reached, the
+    rest is added by an Euler–Maclaurin formula with a relative error below 1e-9.
 
     Examples
     --------
@@ -227,8 +228,8 @@ def _continued(queue: Queue, quantum: float) -> Continued:
 def _levels_to_sum(queue: Queue, quanta: Floats) -> NDArray[np.int64]:
     """A first guess, for each quantum, at the levels after which the rest is negligible.
 
-    The same integrals as in `remainder_bound`, relative to the mean service time, on a grid of ages; the caller checks the
-    bound itself afterwards.
+    The same integrals as in `remainder_bound`, relative to the mean service time, on a grid of ages; the caller
+    checks the bound itself afterwards.
     """
     end = float(queue.service_time(queue.size.upper_end)) if math.isfinite(queue.size.upper_end) else math.inf
     mean = queue.mean_service_time
@@ -256,7 +257,7 @@ def _refuse_cost(cells: float, deepest: float = 0.0) -> None:
             "quantum", f"{deepest:.3g} levels needed", f"large enough to need at most {LEVEL_LIMIT} levels"
         )
     if cells > CELL_LIMIT:
-        validation.refuse("quantum", f"{cells:.3g} levels in all", f"such that at most {CELL_LIMIT} levels are summed")
+        validation.refuse("quantum", f"{cells:.3g} levels in all", f"such that at most {CELL_LIMIT} are summed")
 
 
 @dataclass(frozen=True)
@@ -292,7 +293,8 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
     Raises
     ------
     ParameterError
-        If the queue is unstable or the mean infinite (there is no steady state to describe), or for an array of quanta.
+        If the queue is unstable or the mean infinite (there is no steady state to describe), or for an array of
+        quanta.
 
     Examples
     --------
@@ -303,7 +305,7 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
     """
     solution = solve(queue, policy)
     if np.ndim(solution.mean_response_time):
-        validation.refuse("quantum", policy.quantum, "a single number for a table by level")  # type: ignore[union-attr]
+        validation.refuse("quantum", policy.quantum, "a single number for a table by level")
     if not math.isfinite(solution.mean_response_time):
         validation.refuse(
             "policy", policy, f"one with a finite mean (effective load {solution.effective_load:.6g} here)"

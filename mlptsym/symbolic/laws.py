@@ -1,9 +1,9 @@
 """Size laws: a density, and closed forms of the upper partial moments E[L^n ; L > x] that its derivative proves.
 
-Each function below returns a `SizeLaw` in its own parameter symbols.  Closed forms are written so that they keep their
-digits in double precision: sums of positive terms where there is a choice.  `moment_defects` is the proof obligation of
-every law: the derivative of each closed form is −x^n f(x), its value at the lower end of the support is E[L^n] (one for
-n = 0), and it vanishes at the upper end.
+Each function below returns a `SizeLaw` in its own parameter symbols.  Closed forms are written so that they keep
+their digits in double precision: sums of positive terms where there is a choice.  `moment_defects` is the proof
+obligation of every law: the derivative of each closed form is −x^n f(x), its value at the lower end of the support is
+E[L^n] (one for n = 0), and it vanishes at the upper end.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class SizeLaw:
     moment_limit : Expr
         E[L^n] is finite exactly for n below this (∞ for laws with all moments).
     potential : callable or None
-        n ↦ a function with derivative −x^n f(x) that stays finite where E[L^n] is infinite; differences of it are partial
-        moments over an interval.  ``None`` where `closed_moment` serves.
+        n ↦ a function with derivative −x^n f(x) that stays finite where E[L^n] is infinite; differences of it are
+        partial moments over an interval.  ``None`` where `closed_moment` serves.
     conditions : tuple of (Symbol, Expr)
         Relations between parameters that the proofs may use.
     density_start : Expr or None
@@ -305,9 +305,9 @@ class MomentDefects:
 def moment_defects(law: SizeLaw, order: int) -> MomentDefects:
     """Defects of the closed form of E[L^order ; L > x]; the form is right if and only if all three are zero.
 
-    ``derivative`` is d/dx of the closed form plus x^n f(x); ``start`` its value at the lower end of the support less the
-    stated moment (and, for order 0, less one); ``end`` its limit at the upper end.  A law whose moments are finite for
-    some parameters only (Lomax) is checked at shape = order + ε for a symbolic ε > 0.
+    ``derivative`` is d/dx of the closed form plus x^n f(x); ``start`` its value at the lower end of the support less
+    the stated moment (and, for order 0, less one); ``end`` its limit at the upper end.  A law whose moments are
+    finite for some parameters only (Lomax) is checked at shape = order + ε for a symbolic ε > 0.
     """
     low, high = law.support
     conditions = dict(law.conditions)

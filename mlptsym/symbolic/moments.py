@@ -115,8 +115,8 @@ def expectation(expression: Any, breakpoints: Sequence[Any], variable: sp.Symbol
     expression : Expr
         A polynomial in the variable, in ``Min``/``Max`` of terms linear in it, and in `Indicator`\\ s of it.
     breakpoints : sequence of Expr
-        All points where the expression changes, in increasing order, 0 and ∞ left out.  Their order is an assumption of
-        the caller (t_1 < t_2 < …) and is never guessed.
+        All points where the expression changes, in increasing order, 0 and ∞ left out.  Their order is an assumption
+        of the caller (t_1 < t_2 < …) and is never guessed.
     variable : Symbol
         The random variable, S unless given.
 

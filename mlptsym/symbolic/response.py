@@ -1,7 +1,8 @@
 """Mean response time of MLPT: theorem 4.5 for any whole number of levels, and its steps from one level to the next.
 
-`mean_response_time` is the theorem for a given k and general boundaries t_1 < … < t_{k−1}.  The other functions give the
-same sum one level at a time, for a symbolic level: they are what the numeric code evaluates over arrays of levels.
+`mean_response_time` is the theorem for a given k and general boundaries t_1 < … < t_{k−1}.  The other functions give
+the same sum one level at a time, for a symbolic level: they are what the numeric code evaluates over arrays of
+levels.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class CarriedSums:
     - U_j = Σ_{r≤j} a_{r−1} E[Y_r] + a_j D_j,
     - V_j = Σ_{r≤j} E[Y_r²] − E[min(S, t_j)²] + 2 (c_j − t_j) D_j,
 
-    which contain M_0 and D at the boundaries only, and takes the added terms off again where it needs the sums themselves.
+    which contain M_0 and D at the boundaries only, and takes the added terms off again where it needs the sums
+    themselves.
 
     Attributes
     ----------
@@ -156,8 +158,8 @@ class ResponseTerms:
     waiting : Expr
         d_j.
     weight, offset : Expr
-        The same split as squares · weight + offset, so that one pass over the levels suffices though squares is known only
-        at its end.
+        The same split as squares · weight + offset, so that one pass over the levels suffices though squares is known
+        only at its end.
     """
 
     work_before: sp.Symbol
@@ -173,8 +175,9 @@ class ResponseTerms:
 def response_terms() -> ResponseTerms:
     """`ResponseTerms`, from the balance of work and the busy period of new arrivals.
 
-    E[X_j²] = Σ_{r≤j} E[Y_r²] + 2 Σ_{r≤j} a_{r−1} E[Y_r], since a job in level r has received exactly a_{r−1} before, so
-    the squares the balance asks for, E[X_j²] + Σ_{r>j} E[Y_r²], are those of all levels and the crossings through j.
+    E[X_j²] = Σ_{r≤j} E[Y_r²] + 2 Σ_{r≤j} a_{r−1} E[Y_r], since a job in level r has received exactly a_{r−1} before,
+    so the squares the balance asks for, E[X_j²] + Σ_{r>j} E[Y_r²], are those of all levels and the crossings through
+    j.
     """
     work_before, work, before, squares, crossings = sp.symbols("X_before X a_before Y2 Z", nonnegative=True)
     wait = sp.Dummy("d_J", positive=True)

@@ -1,7 +1,7 @@
 """From intrinsic size to service time: equations (1)–(3), (5) and the partial moments of S = q(L).
 
-A job works at rate one until its attained work reaches the slowdown threshold ℓ_C and at rate β from there on, so a size
-L takes the service time S = q(L).  `service_upper_moment` writes M_n of S in M_n of L on each side of ℓ_C.
+A job works at rate one until its attained work reaches the slowdown threshold ℓ_C and at rate β from there on, so a
+size L takes the service time S = q(L).  `service_upper_moment` writes M_n of S in M_n of L on each side of ℓ_C.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def service_time_inverse(attained: sp.Expr) -> sp.Expr:
 
     Examples
     --------
-    >>> service_time_inverse(service_time()).subs({size: 5, slowdown_threshold: 2, slowdown_factor: sp.Rational(1, 4)})
+    >>> round_trip = service_time_inverse(service_time())
+    >>> round_trip.subs({size: 5, slowdown_threshold: 2, slowdown_factor: sp.Rational(1, 4)})
     5
     """
     fast, slow = (rate for rate, _ in service_rate().args)

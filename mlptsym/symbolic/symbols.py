@@ -1,8 +1,8 @@
 """The paper's symbols, made once with their assumptions.
 
 Boundaries and restore costs are indexed families, so that one expression serves level 3 of 5 as well as level J of k:
-``boundary[r]`` is t_r, the attained service at which a job leaves level r, and ``cost[r]`` is c_r, the cost of bringing
-it back.  `attained` and `restore_cost` add the conventions t_0 = 0, c_0 = 0 and, for a last level, t_k = ∞.
+``boundary[r]`` is t_r, the attained service at which a job leaves level r, and ``cost[r]`` is c_r, the cost of
+bringing it back.  `attained` and `restore_cost` add the conventions t_0 = 0, c_0 = 0 and, for a last level, t_k = ∞.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Two levels: corollary 4.6, its derivative, the functions A and B of appendix A, and the jump at ℓ_C (eqs. (29), (30)).
 
-The boundary is put at θ = q(x), the service time of an intrinsic size x, so that the tail of S at θ is that of L at x.
-Differentiating theorem 4.5 for k = 2 in x by the rules of calculus (the partial moments bring the density of S, by
-Leibniz) gives an expression linear in the hazard of L, and its two coefficients are A and B.  The restore cost is a general
-c(θ) = γ g(θ); the paper's forms are those for g(θ) = θ.
+The boundary is put at θ = q(x), the service time of an intrinsic size x, so that the tail of S at θ is that of L at
+x. Differentiating theorem 4.5 for k = 2 in x by the rules of calculus (the partial moments bring the density of S, by
+Leibniz) gives an expression linear in the hazard of L, and its two coefficients are A and B.  The restore cost is a
+general c(θ) = γ g(θ); the paper's forms are those for g(θ) = θ.
 """
 
 from __future__ import annotations

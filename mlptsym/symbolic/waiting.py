@@ -5,12 +5,12 @@ Paper's route
     leaves the residual λ E[(S_k^eff)²]/2 of a queue that is never interrupted, less the part O_J that the tagged job
     may overtake (eqs. (15)–(22)).
 Route of piecewise work
-    Let V be the work that a level-j arrival finds ahead of it: that of the merged levels, plus the rest of a piece of a
-    lower level.  V falls at rate one while positive, jumps by X_j at arrivals, and by Y_r, r > j, from zero once for each
-    job that reaches level r.  The mean drift of V² is zero in steady state, which gives E[V] = d_J.
+    Let V be the work that a level-j arrival finds ahead of it: that of the merged levels, plus the rest of a piece of
+    a lower level.  V falls at rate one while positive, jumps by X_j at arrivals, and by Y_r, r > j, from zero once
+    for each job that reaches level r.  The mean drift of V² is zero in steady state, which gives E[V] = d_J.
 
-The first is the statement of the paper, the second shares no step with it.  The numeric code uses the second: it contains no
-difference of large numbers, and stays finite where E[(S_k^eff)²] does not.
+The first is the statement of the paper, the second shares no step with it.  The numeric code uses the second: it
+contains no difference of large numbers, and stays finite where E[(S_k^eff)²] does not.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def remaining_work(index: int, levels: int) -> sp.Expr:
 def overtaken_residual(index: int, levels: int) -> sp.Expr:
     """O_J, the residual effective service that a tagged job of level ``index`` need not wait for, eq. (16).
 
-    The merged levels work on a job that will go on with probability (20), level r > j with probability (21); what such
-    a job has left after its present piece is v of the next level.  For j = k nothing can be overtaken and O_J is zero, so
-    that v_{k+1}, which the paper leaves undefined, never occurs.
+    The merged levels work on a job that will go on with probability (20), level r > j with probability (21); what
+    such a job has left after its present piece is v of the next level.  For j = k nothing can be overtaken and O_J is
+    zero, so that v_{k+1}, which the paper leaves undefined, never occurs.
     """
     if index == levels:
         return sp.S.Zero
@@ -102,8 +102,9 @@ def merged_wait_by_pieces(index: int, levels: int) -> sp.Expr:
 def delay_with_new_arrivals(wait: sp.Expr, before: sp.Expr, interrupting: sp.Expr) -> sp.Expr:
     """Total wait of a job that finds ``wait`` ahead, eqs. (23)–(25).
 
-    Until its last level begins the job is served for ``before`` = a_{j−1}, and every arrival in the meantime goes first with
-    mean work ``interrupting`` = E[X_{j−1}].  The total wait D therefore satisfies D = wait + λ (D + before) E[X_{j−1}].
+    Until its last level begins the job is served for ``before`` = a_{j−1}, and every arrival in the meantime goes
+    first with mean work ``interrupting`` = E[X_{j−1}].  The total wait D therefore satisfies D = wait + λ (D +
+    before) E[X_{j−1}].
     """
     total = sp.Dummy("D", positive=True)
     return _root(wait + arrival_rate * (total + before) * interrupting - total, total)
