@@ -91,8 +91,8 @@ def mean_response_time(queue: Queue, policy: Policy) -> Any:
     >>> queue = Queue(Exponential(1.0), arrival_rate=0.5)
     >>> mean_response_time(queue, FCFS())
     2.0
-    >>> round(mean_response_time(queue, MLPT(quantum=0.01, levels=math.inf)), 4)
-    2.0025
+    >>> round(mean_response_time(queue, MLPT(quantum=0.01, levels=math.inf)), 12)
+    2.0
     """
     return solve(queue, policy).mean_response_time
 

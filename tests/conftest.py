@@ -1,0 +1,24 @@
+"""Settings every test shares; made before NumPy, matplotlib or Jupyter are imported."""
+
+import os
+import sys
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+os.environ["MPLBACKEND"] = "Agg"  # no window, no display server
+os.environ["JUPYTER_PLATFORM_DIRS"] = "1"  # jupyter_core warns about its old folders otherwise
+# One thread for each process: sums keep their order, and the workers share two cores.
+for library in ("OMP", "OPENBLAS", "MKL", "VECLIB", "BLIS"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"
+# Commands shown to users are run as written: `mlptsym` is the one beside the running interpreter.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+settings.register_profile(
+    "deterministic",
+    derandomize=True,  # the same examples in every run
+    deadline=None,  # a busy machine is not a failure
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],  # it looks at the clock as well
+)
+settings.load_profile("deterministic")
