@@ -1,0 +1,1 @@
+"""Simulation of the queue: Algorithm 1 on drawn or given traces."""
