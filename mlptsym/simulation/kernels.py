@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["level_visits", "prepare", "run"]
+__all__ = ["compile_kernels", "level_visits", "run"]
 
 RENEWAL = 256
 
@@ -129,7 +129,7 @@ def _compiled() -> Callable[..., None]:
         return build(cache=False)
 
 
-def prepare() -> None:
+def compile_kernels() -> None:
     """Compile the loop, or load it, unless this process has done so."""
     _compiled()
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
-from mlptsym.simulation.kernels import level_visits, prepare, run
+from mlptsym.simulation.kernels import compile_kernels, level_visits, run
 from mlptsym.simulation.traces import LARGEST, MOST_JOBS, draw_trace
 from mlptsym.validation import integer, refuse
 
@@ -319,7 +319,7 @@ def _checked(queue: Queue, *policies: Policy) -> None:
 
 def _compile(queue: Queue) -> None:
     """Compile what is not compiled yet, before there are threads."""
-    prepare()
+    compile_kernels()
     queue.restore_cost(queue.service_time(np.zeros(1)))
 
 

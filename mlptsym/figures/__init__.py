@@ -1,0 +1,36 @@
+"""Figures: their style, their data and files, and the notebooks that draw them.
+
+Nothing heavy is imported here: matplotlib and papermill are loaded when a figure is made or a notebook run.
+"""
+
+from __future__ import annotations
+
+from mlptsym.figures.record import FigureData, FigureRow, read_figure_data, save_figure
+from mlptsym.figures.runner import FigureRun, run_figures
+from mlptsym.figures.style import (
+    COLUMN_WIDTH,
+    PAGE_WIDTH,
+    curve_style,
+    figure_size,
+    line_style,
+    paper_parameters,
+    paper_style,
+    point_style,
+)
+
+__all__ = [
+    "COLUMN_WIDTH",
+    "PAGE_WIDTH",
+    "FigureData",
+    "FigureRow",
+    "FigureRun",
+    "curve_style",
+    "figure_size",
+    "line_style",
+    "paper_parameters",
+    "paper_style",
+    "point_style",
+    "read_figure_data",
+    "run_figures",
+    "save_figure",
+]

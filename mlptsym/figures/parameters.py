@@ -1,0 +1,384 @@
+"""The parameters of a notebook: what they are called, of which type they are, and which values they take.
+
+They stand in the code cell tagged ``parameters``, one a line, as ``name: type = default  # meaning, unit``.  Neither
+the cell nor what a user gives is ever run: both are read as literals.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import io
+import json
+import math
+import tokenize
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlptsym.validation import ParameterError, number, refuse
+
+__all__ = [
+    "OUTPUT_FOLDER",
+    "Parameter",
+    "check_value",
+    "close_to",
+    "known_parameter",
+    "parameters_in",
+    "parse_override",
+    "read_notebook",
+    "read_parameters",
+]
+
+OUTPUT_FOLDER = "output_folder"
+"""The parameter every figure notebook has for the place of its files; the command sets it, not the user."""
+
+_LONGEST_LIST = 100_000  # characters
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a notebook.
+
+    Attributes
+    ----------
+    name : str
+        As in the notebook.
+    type : {"float", "int", "str", "bool", "list[float]", "list[int]", "list[str]", "list[bool]"}
+        A ``float`` may be infinite.
+    default : float, int, str, bool or list
+        The value when none is given.
+    description : str
+        The comment beside it: meaning and unit.
+    """
+
+    name: str
+    type: str
+    default: Any
+    description: str = ""
+
+
+def read_notebook(path: Path) -> dict[str, Any]:
+    """The content of a notebook file, as the JSON it is.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be read or is no notebook.
+    """
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ParameterError("notebook", str(path), "a readable notebook file") from error
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        refuse("notebook", str(path), "a notebook file with cells (format 4)")
+    return notebook
+
+
+def read_parameters(path: Path) -> dict[str, Parameter]:
+    """The parameters of a notebook, in the order of its ``parameters`` cell; none if it has no such cell.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The notebook.
+
+    Returns
+    -------
+    dict of str to Parameter
+
+    Raises
+    ------
+    ParameterError
+        If the file is no notebook, or its cell holds anything but ``name: type = default`` with a literal default.
+    """
+    for cell in read_notebook(path)["cells"]:
+        if cell.get("cell_type") == "code" and "parameters" in cell.get("metadata", {}).get("tags", []):
+            source = cell.get("source", "")
+            try:
+                return parameters_in(source if isinstance(source, str) else "".join(source))
+            except ParameterError as error:
+                raise ParameterError(f"{path.name}: {error.name}", error.value, error.allowed) from error
+    return {}
+
+
+def parameters_in(source: str) -> dict[str, Parameter]:
+    """The parameters that the source of a ``parameters`` cell defines.
+
+    Examples
+    --------
+    >>> parameters_in("rate: float = 1  # jobs per unit of time")
+    {'rate': Parameter(name='rate', type='float', default=1.0, description='jobs per unit of time')}
+    """
+    try:
+        statements = _python(source, "exec").body
+        comments = {
+            token.start[0]: token.string.lstrip("#").strip()
+            for token in tokenize.generate_tokens(io.StringIO(source).readline)
+            if token.type == tokenize.COMMENT
+        }
+    except (SyntaxError, ValueError, tokenize.TokenError) as error:
+        raise ParameterError("the parameters cell", str(error), "plain Python") from error
+    parameters: dict[str, Parameter] = {}
+    for statement in statements:
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                continue
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value):
+                kind = ast.unparse(annotation)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                kind = ""
+            case _:
+                refuse("the parameters cell", ast.unparse(statement), "lines of the form name: type = value")
+        if name in parameters:
+            refuse("the parameters cell", name, "a parameter defined once")
+        try:
+            default = _literal(value)
+        except ValueError as error:
+            written = ast.get_source_segment(source, value)
+            raise ParameterError(name, written, "a number, a text, True, False, inf or a list of these") from error
+        kind = kind or _type_of(default)
+        if kind not in _WORDS:
+            refuse("the parameters cell", f"{name}: {kind}", "a parameter of type " + ", ".join(_WORDS))
+        description = comments.get(statement.end_lineno or statement.lineno, "")
+        parameter = Parameter(name, kind, default, description)
+        parameters[name] = Parameter(name, kind, check_value(parameter, default), description)
+    return parameters
+
+
+def _type_of(value: object) -> str:
+    if isinstance(value, list):
+        types = {type(item).__name__ for item in value}
+        if types == {"int", "float"}:
+            types = {"float"}
+        return f"list[{', '.join(sorted(types))}]"
+    return type(value).__name__
+
+
+def _python(source: str, mode: str) -> Any:
+    with warnings.catch_warnings():  # Python's remarks on odd literals
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(source, mode=mode)
+        except (RecursionError, MemoryError) as error:
+            raise SyntaxError("nested too deeply") from error
+
+
+def _literal(node: ast.expr) -> Any:
+    """The value of a literal, or of a list or tuple of literals; a ValueError for anything else."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_scalar(item) for item in node.elts]
+    return _scalar(node)
+
+
+def _scalar(node: ast.expr) -> float | int | str | bool:
+    match node:
+        case ast.Constant(value=bool() | str() as value):
+            return value
+        case ast.Constant(value=int() | float() as value) if value != math.inf:  # 1e999 is a slip, not infinity
+            return value
+        case (
+            ast.Name(id="inf")
+            | ast.Attribute(value=ast.Name(id="math"), attr="inf")
+            | ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value="inf")], keywords=[])
+        ):
+            return math.inf
+        case ast.UnaryOp(
+            op=ast.UAdd() | ast.USub() as sign, operand=ast.Constant() | ast.Name() | ast.Attribute() as of
+        ):
+            value = _scalar(of)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                return -value if isinstance(sign, ast.USub) else value
+    raise ValueError("not a literal")
+
+
+def _real(name: str, value: object) -> float:
+    return number(name, value, infinite=True)
+
+
+def _whole(name: str, value: object) -> int:
+    real = number(name, value)
+    if real != math.floor(real):
+        refuse(name, value, "a whole number")
+    return int(value) if isinstance(value, int) else int(real)
+
+
+def _truth(name: str, value: object) -> bool:
+    plain = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+    if not isinstance(plain, bool):
+        refuse(name, value, "true or false")
+    return plain
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        refuse(name, value, "a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ParameterError(name, value, "a text in UTF-8") from error
+    return str(value)
+
+
+_CHECKS: Mapping[str, Callable[[str, object], Any]] = {"float": _real, "int": _whole, "bool": _truth, "str": _text}
+_WORDS = {
+    "float": "a number or inf",
+    "int": "a whole number",
+    "bool": "true or false",
+    "str": "a text",
+    "list[float]": "a list of numbers such as [1, 2.5, inf]",
+    "list[int]": "a list of whole numbers such as [1, 2, 3]",
+    "list[bool]": "a list such as [True, False]",
+    "list[str]": "a list of texts such as ['a', 'b']",
+}
+
+
+def check_value(parameter: Parameter, value: object) -> Any:
+    """A value for a parameter as a plain ``float``, ``int``, ``bool``, ``str`` or list of these.
+
+    Parameters
+    ----------
+    parameter : Parameter
+        What the value is for.
+    value : object
+        Python and NumPy numbers and fractions; for lists also tuples, ranges and one-dimensional arrays.
+
+    Returns
+    -------
+    float, int, bool, str or list
+
+    Raises
+    ------
+    ParameterError
+        If the value is of another type, NaN or an empty list.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> check_value(Parameter("gamma", "float", 0.1), Fraction(1, 4))
+    0.25
+    >>> check_value(Parameter("betas", "list[float]", [0.1]), (1, 2))
+    [1.0, 2.0]
+    """
+    check = _CHECKS[parameter.type.removeprefix("list[").removesuffix("]")]
+    try:
+        if not parameter.type.startswith("list["):
+            return check(parameter.name, value)
+        items = value.tolist() if hasattr(value, "tolist") else value
+        if isinstance(items, (str, bytes, bytearray)) or not isinstance(items, Sequence) or len(items) == 0:
+            refuse(parameter.name, value, "")
+        return [check(parameter.name, item) for item in items]
+    except ParameterError as error:
+        raise ParameterError(parameter.name, value, _WORDS[parameter.type]) from error
+
+
+def _real_from(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isinf(value) and "inf" not in text.lower():
+        value = math.nan  # beyond the range of floats
+    return _real(name, value)
+
+
+def _whole_from(name: str, text: str) -> int:
+    try:
+        return _whole(name, int(text))
+    except ParameterError:
+        raise
+    except ValueError:
+        return _whole(name, _real_from(name, text))
+
+
+def _truth_from(name: str, text: str) -> bool:
+    if text.strip().lower() not in {"true", "false"}:
+        refuse(name, text, "true or false")
+    return text.strip().lower() == "true"
+
+
+_READERS: Mapping[str, Callable[[str, str], Any]] = {
+    "float": _real_from,
+    "int": _whole_from,
+    "bool": _truth_from,
+    "str": _text,
+}
+
+
+def parse_override(text: str, parameters: Mapping[str, Parameter], owner: str = "the notebook") -> tuple[str, Any]:
+    """Name and value of a parameter given as ``name=value``.
+
+    Parameters
+    ----------
+    text : str
+        For a ``float`` a number or ``inf``; for an ``int`` a whole number; for a ``bool`` ``true`` or ``false``; for a
+        ``str`` the text as it stands; for lists a Python list such as ``[1, 2.5, inf]`` or ``['a', 'b']``.
+    parameters : mapping of str to Parameter
+        What can be set.
+    owner : str
+        Whose parameters they are, for the message.
+
+    Returns
+    -------
+    tuple of str and the value
+
+    Raises
+    ------
+    ParameterError
+        If there is no such parameter, or the value is not of its type.
+
+    Examples
+    --------
+    >>> parse_override("gamma=1e-3", {"gamma": Parameter("gamma", "float", 0.1)})
+    ('gamma', 0.001)
+    """
+    name, equals, written = text.partition("=")
+    name = name.strip()
+    if not equals or not name:
+        refuse("parameter", text, "of the form name=value")
+    parameter = known_parameter(name, parameters, owner)
+    allowed = _WORDS[parameter.type]
+    if not parameter.type.startswith("list["):
+        try:
+            return name, _READERS[parameter.type](name, written)
+        except ParameterError as error:
+            raise ParameterError(name, written, allowed) from error
+    if len(written) > _LONGEST_LIST:
+        refuse(name, written, f"{allowed}, of at most {_LONGEST_LIST} characters")
+    try:
+        tree = _python(written.strip(), "eval").body
+        if not isinstance(tree, ast.List):
+            refuse(name, written, allowed)
+        return name, check_value(parameter, _literal(tree))
+    except (SyntaxError, ValueError) as error:  # a ParameterError is a ValueError
+        raise ParameterError(name, written, allowed) from error
+
+
+def known_parameter(name: str, parameters: Mapping[str, Parameter], owner: str = "the notebook") -> Parameter:
+    """The parameter of that name that a user may set.
+
+    Raises
+    ------
+    ParameterError
+        If there is none, with those there are; or if it is the output folder.
+    """
+    if name == OUTPUT_FOLDER:
+        refuse("parameter", name, "another one: the output folder is set by the command")
+    if name not in parameters:
+        settable = [known for known in parameters if known != OUTPUT_FOLDER]
+        refuse("parameter", name, f"a parameter of {owner}: {close_to(name, settable)}")
+    return parameters[name]
+
+
+def close_to(word: str, known: Sequence[str]) -> str:
+    """The known words, and which of them may be meant.
+
+    Examples
+    --------
+    >>> close_to("gama", ["beta", "gamma"])
+    'beta, gamma (did you mean gamma?)'
+    """
+    meant = difflib.get_close_matches(word, known, n=1)
+    return (", ".join(known) or "it has none") + (f" (did you mean {meant[0]}?)" if meant else "")

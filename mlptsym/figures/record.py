@@ -1,0 +1,303 @@
+"""What a figure shows, as data, and the files that hold it.
+
+Every figure is saved four times, as ``.svg``, ``.pdf``, ``.png`` and as the ``.csv`` of its points.  The same figure
+gives the same bytes at every run, and a file appears under its name only when it is whole.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+from unicodedata import category
+
+from mlptsym.validation import ParameterError, choice, number, refuse
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["COLUMNS", "KINDS", "FigureData", "FigureRow", "read_figure_data", "save_figure", "write_whole"]
+
+COLUMNS = ("panel", "curve", "kind", "x", "y", "standard_error")
+KINDS = ("theory", "simulation", "marker")
+
+# Dates and versions would make the bytes differ from run to run and from one release of matplotlib to the next.
+_METADATA: Mapping[str, Mapping[str, None]] = MappingProxyType(
+    {
+        "svg": {"Date": None, "Creator": None},
+        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+        "png": {"Software": None},
+    }
+)
+
+# Whoever looks at an SVG may not have the font it was set in: these have nearly the same widths.
+_SIMILAR_FONTS = b"'STIXGeneral', 'STIX Two Text', 'Times New Roman', 'Liberation Serif', Times, serif"
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """One point of a figure.
+
+    Attributes
+    ----------
+    panel, curve : str
+        Where the point is drawn.
+    kind : {"theory", "simulation", "marker"}
+        A point of a theory line, of a simulation, or a marked place.
+    x, y : float
+        Coordinates in the units of the axes; infinite where the quantity is, never NaN.
+    standard_error : float or None
+        Of y over the simulation's replications; None where there is none.
+    """
+
+    panel: str
+    curve: str
+    kind: str
+    x: float
+    y: float
+    standard_error: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("panel", "curve"):
+            _text(name, getattr(self, name))
+        choice("kind", self.kind, KINDS)
+        object.__setattr__(self, "x", number("x", self.x, infinite=True))
+        object.__setattr__(self, "y", number("y", self.y, infinite=True))
+        if self.standard_error is not None:
+            error = number("standard_error", self.standard_error, at_least=0, infinite=True)
+            object.__setattr__(self, "standard_error", error)
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """Every point of a figure, in the order of drawing.
+
+    Examples
+    --------
+    >>> data = FigureData().with_curve("", "FCFS", "theory", [1, 2], [10.0, float("inf")])
+    >>> data = data.with_curve("", "FCFS", "simulation", 1, 10.25, standard_error=0.5)
+    >>> print(data.to_csv(), end="")
+    panel,curve,kind,x,y,standard_error
+    ,FCFS,theory,1.0,10.0,
+    ,FCFS,theory,2.0,inf,
+    ,FCFS,simulation,1.0,10.25,0.5
+    """
+
+    rows: tuple[FigureRow, ...] = ()
+
+    def with_curve(
+        self, panel: str, curve: str, kind: str, x: object, y: object, *, standard_error: object = None
+    ) -> FigureData:
+        """The same data with the points of one more curve.
+
+        Parameters
+        ----------
+        panel, curve : str
+            Where the points are drawn, and the curve's label.
+        kind : {"theory", "simulation", "marker"}
+            What the points are.
+        x, y : float or sequence of float
+            Coordinates, of one length; a single number stands for all points.
+        standard_error : float or sequence of float, optional
+            Standard errors of y.
+
+        Returns
+        -------
+        FigureData
+
+        Raises
+        ------
+        ParameterError
+            If a value is NaN or no number, or the lengths differ.
+        """
+        columns = {"x": _column("x", x), "y": _column("y", y)}
+        if standard_error is not None:
+            columns["standard_error"] = _column("standard_error", standard_error)
+        length = max((len(values) for values in columns.values() if not isinstance(values, float)), default=1)
+        full = {
+            name: [values] * length if isinstance(values, float) else list(values) for name, values in columns.items()
+        }
+        for name, values in full.items():
+            if len(values) != length:
+                refuse(name, f"{len(values)} values", f"as long as the other columns ({length})")
+        errors: Sequence[float | None] = full.get("standard_error", [None] * length)
+        points = zip(full["x"], full["y"], errors, strict=True)
+        return FigureData((*self.rows, *(FigureRow(panel, curve, kind, *point) for point in points)))
+
+    def select(
+        self, panel: str | None = None, curve: str | None = None, kind: str | None = None
+    ) -> tuple[FigureRow, ...]:
+        """The rows of one panel, curve or kind.
+
+        Examples
+        --------
+        >>> [row.y for row in FigureData().with_curve("a", "FCFS", "theory", [1, 2], [3, 4]).select(panel="a")]
+        [3.0, 4.0]
+        """
+        wanted = {"panel": panel, "curve": curve, "kind": kind}
+        return tuple(
+            row
+            for row in self.rows
+            if all(getattr(row, name) == value for name, value in wanted.items() if value is not None)
+        )
+
+    def to_csv(self) -> str:
+        """The rows as text of comma-separated values, every number in full precision."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in self.rows:
+            error = "" if row.standard_error is None else repr(row.standard_error)
+            writer.writerow((row.panel, row.curve, row.kind, repr(row.x), repr(row.y), error))
+        return text.getvalue()
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or any(category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in value):
+        refuse(name, value, "a line of text")
+    return value
+
+
+def _column(name: str, values: object) -> float | tuple[float, ...]:
+    if getattr(values, "shape", None) == () or isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        return number(name, values, infinite=True)
+    items = values.tolist() if hasattr(values, "tolist") else values
+    return tuple(number(f"{name}[{position}]", item, infinite=True) for position, item in enumerate(items))
+
+
+def read_figure_data(path: str | os.PathLike[str]) -> FigureData:
+    """The data of a figure, as `save_figure` wrote them.
+
+    Parameters
+    ----------
+    path : path
+        A ``.csv`` file.
+
+    Returns
+    -------
+    FigureData
+        Equal, bit by bit, to the data that were saved.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be read or is no figure data; the message names the line.
+    """
+    place = str(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ParameterError("path", place, "a readable file of figure data") from error
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[FigureRow] = []
+    try:
+        if tuple(next(reader, ())) != COLUMNS:
+            refuse(place, text.partition("\n")[0], "figure data with the columns " + ",".join(COLUMNS))
+        for fields in reader:
+            if len(fields) != len(COLUMNS):
+                refuse("the row", ",".join(fields), f"{len(COLUMNS)} fields")
+            panel, curve, kind, *numbers = fields
+            x, y, deviation = (_written(name, value) for name, value in zip(COLUMNS[3:], numbers, strict=True))
+            if x is None or y is None:
+                refuse("the row", ",".join(fields), "complete, with an x and a y")
+            rows.append(FigureRow(panel, curve, kind, x, y, deviation))
+    except csv.Error as error:
+        raise ParameterError(f"{place}, line {reader.line_num}", str(error), "comma-separated values") from error
+    except ParameterError as error:
+        if error.name == place:
+            raise
+        raise ParameterError(f"{place}, line {reader.line_num}: {error.name}", error.value, error.allowed) from error
+    return FigureData(tuple(rows))
+
+
+def _written(name: str, text: str) -> float | None:
+    if text == "":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        refuse(name, text, "a number")
+    return value
+
+
+def save_figure(figure: Figure, data: FigureData, name: str, folder: str | os.PathLike[str]) -> dict[str, Path]:
+    """Write a figure and its data, each file whole or not at all.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The picture.
+    data : FigureData
+        Its points.
+    name : str
+        Name of the files, without suffix: letters, digits, ``_``, ``-`` and ``.``.
+    folder : path
+        Where they go; made if it is missing.
+
+    Returns
+    -------
+    dict of str to pathlib.Path
+        The files by kind: ``"svg"``, ``"pdf"``, ``"png"`` (300 dots per inch) and ``"csv"``.
+
+    Raises
+    ------
+    ParameterError
+        If the name cannot name a file, or the folder cannot be made or written.
+    """
+    from mlptsym.figures.style import paper_style
+
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", _text("name", name)):
+        refuse("name", name, "a file name of letters, digits, '_', '-' and '.'")
+    contents = {"csv": data.to_csv().encode()}
+    with paper_style():
+        for kind, metadata in _METADATA.items():
+            picture = io.BytesIO()
+            figure.savefig(picture, format=kind, metadata=dict(metadata))
+            contents[kind] = picture.getvalue()
+    contents["svg"] = contents["svg"].replace(b"'STIXGeneral'", _SIMILAR_FONTS)
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        return {kind: write_whole(target / f"{name}.{kind}", contents[kind]) for kind in (*_METADATA, "csv")}
+    except OSError as error:
+        raise ParameterError("folder", str(folder), f"a folder that can be written ({error.strerror})") from error
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write a file so that at every moment it is either absent, as it was before, or whole.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    content : bytes
+        All of it.
+
+    Returns
+    -------
+    pathlib.Path
+        The same path.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing is left behind.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return path
