@@ -1,0 +1,111 @@
+"""The command line: ``mlptsym COMMAND [OPTIONS]``.
+
+A command loads what it needs when it runs, so that ``mlptsym --help`` is quick.  It ends with 0; with 1 if something
+it ran failed; with 2 if an option was refused, which one line on standard error explains; with 130 if interrupted.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+from typer.main import get_command
+
+from mlptsym import __version__
+from mlptsym.cli.errors import Command, one_line
+from mlptsym.cli.figures import figures
+from mlptsym.cli.simulation import simulate
+from mlptsym.cli.theory import optimize, response
+
+__all__ = ["app", "main"]
+
+FAILED = 1
+
+RESPONSE_EXAMPLES = """\b
+Examples:
+  mlptsym response --size lognormal:5,0.9 --rate 0.0036 --threshold 6x --beta 0.39
+  mlptsym response --size lognormal:5,0.9 --rate 0.0036 --threshold 6x --beta 0.39 \\
+      --gamma 0.1 --levels inf --quantum 3x --by-level
+  mlptsym response --size empirical:sizes.csv:tokens --rate 0.002 --quanta 300,500 --json
+"""
+OPTIMIZE_EXAMPLES = """\b
+Examples:
+  mlptsym optimize --size lognormal:5,0.9 --rate 0.0036 --threshold 6x --beta 0.39 \\
+      --gamma 0.1 --levels 2
+  mlptsym optimize --size weibull:0.5,100 --rate 0.004 --gamma 0.05 --levels inf --json
+"""
+SIMULATE_EXAMPLES = """\b
+Examples:
+  mlptsym simulate --size lognormal:5,0.9 --rate 0.0036 --threshold 6x --beta 0.39 \\
+      --gamma 0.1 --levels 2 --quantum 674
+  mlptsym simulate --size gamma:0.5,2 --rate 0.6 --policy mlpt-lazy --levels inf --quantum 1x \\
+      --jobs 1000000 --seeds 4 --json
+"""
+
+app = typer.Typer(
+    help="Mean response times of multi-level preemptive scheduling with dynamic memory.",
+    epilog="Time is in units of service at rate one. 'mlptsym COMMAND --help' has the options and examples.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mlptsym {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options_of_all(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version, show_default=False),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command(cls=Command, short_help="Mean response time, by the theory.", epilog=RESPONSE_EXAMPLES)(response)
+app.command(cls=Command, short_help="Best quantum, and the rule of thumb for it.", epilog=OPTIMIZE_EXAMPLES)(optimize)
+app.command(cls=Command, short_help="Mean response time, by simulation.", epilog=SIMULATE_EXAMPLES)(simulate)
+app.command(cls=Command, short_help="Draw the figures of the paper.")(figures)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words behind ``mlptsym``; those of this process when left out.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character is no error
+    try:
+        status = get_command(app).main(arguments, prog_name="mlptsym", standalone_mode=False)
+    except TyperException as error:
+        context = getattr(error, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context else ""
+        return _fail(error.format_message() + hint, error.exit_code)
+    except MemoryError:
+        return _fail("there is not enough memory for this", FAILED)
+    except OSError as error:
+        return _fail(f"{error.filename or 'output'}: {error.strerror or error}", FAILED)
+    return status if isinstance(status, int) else 0
+
+
+def _fail(message: str, status: int) -> int:
+    typer.echo(f"Error: {one_line(message)}", err=True)
+    return status

@@ -1,0 +1,139 @@
+"""``mlptsym simulate``: mean response times by simulation, with the theory beside them."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mlptsym.cli.options import (
+    ArrivalRate,
+    Capacity,
+    Json,
+    Levels,
+    MemoryLaw,
+    PolicyName,
+    PreemptionCost,
+    Quanta,
+    Quantum,
+    Size,
+    SlowdownFactor,
+    SlowdownThreshold,
+    read_number,
+    read_policy,
+    read_queue,
+)
+from mlptsym.cli.output import checked, format_number, print_json, print_rows
+from mlptsym.cli.theory import described, in_words, why_infinite
+from mlptsym.validation import ParameterError
+
+if TYPE_CHECKING:
+    from mlptsym.numeric.policies import Policy
+    from mlptsym.numeric.queue import Queue
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    size: Size,
+    arrival_rate: ArrivalRate,
+    slowdown_threshold: SlowdownThreshold = None,
+    slowdown_factor: SlowdownFactor = "1",
+    preemption_cost: PreemptionCost = "0",
+    memory: MemoryLaw = "linear",
+    capacity: Capacity = None,
+    policy: PolicyName = None,
+    levels: Levels = None,
+    quantum: Quantum = None,
+    quanta: Quanta = None,
+    jobs: Annotated[str, typer.Option("--jobs", metavar="N", help="Measured jobs of each seed, >= 1.")] = "100000",
+    warmup: Annotated[
+        str, typer.Option("--warmup", metavar="N", help="Jobs before them, served but not measured, >= 0.")
+    ] = "20000",
+    seeds: Annotated[str, typer.Option("--seeds", metavar="N", help="Independent traces, >= 1.")] = "8",
+    root_seed: Annotated[
+        str, typer.Option("--seed", metavar="N", help="The number that all traces derive from, >= 0.")
+    ] = "0",
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            "--workers",
+            metavar="N",
+            help="Threads, one a processor when left out; the answer does not depend on it.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Mean response time of a queue under FCFS, MLPT or lazy MLPT, by simulation."""
+    from mlptsym.simulation.simulate import simulate as run
+
+    queue = read_queue(size, arrival_rate, slowdown_threshold, slowdown_factor, preemption_cost, memory, capacity)
+    chosen = read_policy(queue, policy, levels, quantum, quanta)
+    with _ended_by_interrupt():
+        result = run(
+            queue,
+            chosen,
+            read_number(jobs),
+            read_number(warmup),
+            read_number(seeds),
+            root_seed=read_number(root_seed),
+            workers=None if workers is None else read_number(workers),
+        )
+    theory = checked(_theory(queue, chosen, result.mean, result.standard_error))
+    if json:
+        simulated = {item.name: getattr(result, item.name) for item in fields(result)}
+        print_json(simulated | theory | described(queue, chosen))
+        return
+    error = result.standard_error
+    rows = [
+        ("policy", in_words(chosen)),
+        ("simulated mean response time", format_number(result.mean)),
+        ("standard error", "- (a single seed)" if error is None else f"{format_number(error)} ({result.seeds} seeds)"),
+    ]
+    if theory["mean_response_time"] is not None:
+        rows.append(("by the theory", format_number(theory["mean_response_time"])))
+    if theory["z"] is not None:
+        rows.append(("difference in standard errors", f"{theory['z']:+.2f}"))
+    if "reason" in theory:
+        rows.append(("without a finite theory", theory["reason"]))
+    print_rows(rows)
+
+
+@contextmanager
+def _ended_by_interrupt() -> Iterator[None]:
+    """Ctrl-C ends the process at once: threads in machine code cannot be interrupted, and nothing needs tidying up."""
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def _theory(queue: Queue, policy: Policy, mean: float, error: float | None) -> dict[str, Any]:
+    """The exact mean beside the simulated one, and how many standard errors lie between; None where there is none."""
+    from mlptsym.numeric.response import solve
+
+    nothing = {"mean_response_time": None, "z": None}
+    if policy.lazy:
+        return nothing | {"reason": "MLPT without avoidable costs (mlpt-lazy) can only be simulated"}
+    try:
+        solution = solve(queue, policy)
+    except ParameterError as refusal:
+        return nothing | {"reason": f"{refusal.name} must be {refusal.allowed}"}
+    exact = solution.mean_response_time
+    loads = {"effective_load": solution.effective_load, "stable": solution.stable}
+    if math.isinf(exact):
+        return nothing | loads | {"reason": why_infinite(queue, policy, solution)}
+    return {"mean_response_time": exact, "z": (mean - exact) / error if error else None, **loads}

@@ -1,0 +1,237 @@
+"""``mlptsym response`` and ``mlptsym optimize``: mean response times and the best quantum, by the theory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mlptsym.cli.options import (
+    ArrivalRate,
+    Capacity,
+    Json,
+    Levels,
+    MemoryLaw,
+    PolicyName,
+    PreemptionCost,
+    Quanta,
+    Quantum,
+    Size,
+    SlowdownFactor,
+    SlowdownThreshold,
+    read_number,
+    read_policy,
+    read_queue,
+)
+from mlptsym.cli.output import checked, format_number, print_json, print_rows, print_table
+from mlptsym.validation import refuse
+
+if TYPE_CHECKING:
+    from mlptsym.numeric.policies import Policy
+    from mlptsym.numeric.queue import Queue
+    from mlptsym.numeric.response import Solution
+
+__all__ = ["described", "in_words", "optimize", "response", "why_infinite"]
+
+LONGEST_TABLE = 40
+
+
+def response(
+    size: Size,
+    arrival_rate: ArrivalRate,
+    slowdown_threshold: SlowdownThreshold = None,
+    slowdown_factor: SlowdownFactor = "1",
+    preemption_cost: PreemptionCost = "0",
+    memory: MemoryLaw = "linear",
+    capacity: Capacity = None,
+    policy: PolicyName = None,
+    levels: Levels = None,
+    quantum: Quantum = None,
+    quanta: Quanta = None,
+    by_level: Annotated[
+        bool,
+        typer.Option(
+            "--by-level",
+            help="Also the share of jobs that complete in each level, their waiting and their response time.",
+            show_default=False,
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Mean response time of a queue under FCFS or MLPT, by the theory."""
+    from mlptsym.numeric.policies import FCFS
+    from mlptsym.numeric.response import level_table, solve
+
+    queue = read_queue(size, arrival_rate, slowdown_threshold, slowdown_factor, preemption_cost, memory, capacity)
+    chosen = read_policy(queue, policy, levels, quantum, quanta)
+    if chosen.lazy:
+        refuse("policy", policy, "fcfs or mlpt here (mlpt-lazy can only be simulated)")
+    solution = solve(queue, chosen)
+    fcfs = solve(queue, FCFS()).mean_response_time
+    answer = checked(
+        {
+            "mean_response_time": solution.mean_response_time,
+            "effective_load": solution.effective_load,
+            "stable": solution.stable,
+            "base_load": queue.base_load,
+            "mean_service_time": queue.mean_service_time,
+            "fcfs": fcfs,
+            "gain": _gain(solution.mean_response_time, fcfs),
+            **described(queue, chosen),
+        }
+    )
+    finite = math.isfinite(solution.mean_response_time)
+    table = level_table(queue, chosen) if by_level and finite else None
+    if not finite:
+        answer["reason"] = why_infinite(queue, chosen, solution)
+    if json:
+        columns = ("level", "probability", "waiting_time", "response_time")
+        if by_level:
+            answer["by_level"] = None if table is None else {name: getattr(table, name) for name in columns}
+        print_json(answer)
+        return
+    print_rows(
+        [
+            ("policy", in_words(chosen)),
+            ("mean response time", format_number(solution.mean_response_time)),
+            *([] if finite else [("  because", str(answer["reason"]))]),
+            ("under FCFS", format_number(fcfs)),
+            ("gain over FCFS", _per_cent(answer["gain"])),
+            ("effective load", f"{format_number(solution.effective_load)} ({'' if solution.stable else 'un'}stable)"),
+            ("base load", format_number(queue.base_load)),
+            ("mean service time", format_number(queue.mean_service_time)),
+            ("slowdown threshold", format_number(answer["slowdown_threshold"])),
+        ]
+    )
+    if table is not None:
+        typer.echo()
+        print_table(
+            {
+                "level": table.level,
+                "share of jobs": table.probability,
+                "waiting time": table.waiting_time,
+                "response time": table.response_time,
+            },
+            LONGEST_TABLE,
+        )
+
+
+def optimize(
+    size: Size,
+    arrival_rate: ArrivalRate,
+    levels: Annotated[
+        str, typer.Option("--levels", metavar="K", help="Number of priority levels, a whole number >= 2, or inf.")
+    ],
+    slowdown_threshold: SlowdownThreshold = None,
+    slowdown_factor: SlowdownFactor = "1",
+    preemption_cost: PreemptionCost = "0",
+    memory: MemoryLaw = "linear",
+    capacity: Capacity = None,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify",
+            help="Also prove a lower and an upper bound of the least mean response time, by interval arithmetic.",
+            show_default=False,
+        ),
+    ] = False,
+    a: Annotated[
+        str,
+        typer.Option(
+            "--a",
+            metavar="RATIO",
+            help="With two levels, the rule of thumb is the threshold if this is from a to b mean sizes.",
+        ),
+    ] = "3",
+    b: Annotated[str, typer.Option("--b", metavar="RATIO", help="See --a.")] = "7",
+    json: Json = False,
+) -> None:
+    """Quantum with the least mean response time under MLPT, and the rule of thumb for it."""
+    from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
+    from mlptsym.numeric.policies import MLPT
+    from mlptsym.numeric.response import mean_response_time
+
+    queue = read_queue(size, arrival_rate, slowdown_threshold, slowdown_factor, preemption_cost, memory, capacity)
+    count = read_number(levels)
+    rule = rule_of_thumb(queue, count, a=read_number(a), b=read_number(b))
+    by_rule = mean_response_time(queue, MLPT(quantum=rule, levels=count)) if math.isfinite(rule) else math.inf
+    optimum = optimal_quantum(queue, count, certify=certify)
+    stable = queue.base_load < 1
+    answer = checked(
+        {
+            **{item.name: getattr(optimum, item.name) for item in fields(optimum)},
+            "stable": stable,
+            "base_load": queue.base_load,
+            "rule_of_thumb": rule,
+            "rule_of_thumb_mean_response_time": by_rule,
+            "slowdown_threshold": queue.slowdown_threshold,
+        }
+    )
+    if json:
+        print_json(answer)
+        return
+    gain = _gain(by_rule, optimum.fcfs)
+    rows = [
+        ("best quantum", f"{format_number(optimum.quantum)} ({optimum.kind})"),
+        ("mean response time", format_number(optimum.mean_response_time)),
+    ]
+    if certify:
+        bounds = ("open" if bound is None else f"{bound:.10g}" for bound in (optimum.lower, optimum.upper))
+        rows.append(("  proved to lie within", ", ".join(bounds)))
+    rows += [
+        ("under FCFS", format_number(optimum.fcfs)),
+        ("gain over FCFS", _per_cent(optimum.gain)),
+        ("rule of thumb", format_number(rule)),
+        ("  gain over FCFS", _per_cent(gain)),
+        ("effective load", f"{format_number(optimum.effective_load)} ({'' if stable else 'un'}stable)"),
+        ("base load", format_number(queue.base_load)),
+        ("slowdown threshold", format_number(answer["slowdown_threshold"])),
+    ]
+    print_rows(rows)
+
+
+def _per_cent(gain: float | None) -> str:
+    return "-" if gain is None else f"{100 * gain:.3g} %"
+
+
+def _gain(mean: float, fcfs: float) -> float | None:
+    """1 − E[T]/E[T of FCFS], None where E[T] is infinite."""
+    return None if math.isinf(mean) else 1 - mean / fcfs
+
+
+def described(queue: Queue, policy: Policy) -> dict[str, Any]:
+    """What was asked, in numbers: options such as ``6x`` are resolved here."""
+    quanta = {name: value for name in ("quantum", "quanta") if (value := getattr(policy, name, None)) is not None}
+    return {"levels": policy.levels, **quanta, "slowdown_threshold": queue.slowdown_threshold}
+
+
+def in_words(policy: Policy) -> str:
+    """A policy on one line.
+
+    Examples
+    --------
+    >>> from mlptsym.numeric.policies import MLPT
+    >>> in_words(MLPT(quanta=[300, 500]))
+    'MLPT, k = 3, quanta 300, 500'
+    """
+    from mlptsym.numeric.policies import FCFS
+
+    if isinstance(policy, FCFS):
+        return "FCFS"
+    if policy.quanta is None:
+        length = f"quantum {format_number(policy.quantum)}"
+    else:
+        length = "quanta " + ", ".join(map(format_number, policy.quanta))
+    return f"{'lazy ' if policy.lazy else ''}MLPT, k = {policy.levels}, {length}"
+
+
+def why_infinite(queue: Queue, policy: Policy, solution: Solution) -> str:
+    """Why there is no finite mean response time."""
+    from mlptsym.numeric.response import moments_needed
+
+    if not solution.stable:
+        return f"the queue is unstable: its effective load is {format_number(solution.effective_load)}, not below 1"
+    order = moments_needed(queue, policy.levels)
+    return f"the queue is stable, but a finite mean needs a finite moment of order {order} of the job sizes"
