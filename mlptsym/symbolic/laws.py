@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from mlptsym.symbolic.moments import Indicator
-from mlptsym.symbolic.special import RegularizedUpperGamma, RelativeExponential
+from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
 
 __all__ = ["LAWS", "MomentDefects", "SizeLaw", "moment_defects", "point", "potential_defect"]
 
@@ -141,12 +141,12 @@ def gamma() -> SizeLaw:
     shape, scale = sp.symbols("shape scale", positive=True)
 
     def moment(order: int) -> sp.Expr:
-        return scale**order * sp.Mul(*(shape + i for i in range(order)))
+        return sp.Mul(*(scale * shape + i * scale for i in range(order)))
 
     return SizeLaw(
         "Gamma",
         (shape, scale),
-        sp.exp((shape - 1) * sp.log(point / scale) - point / scale - sp.loggamma(shape)) / scale,
+        GammaDensity(shape, point / scale) / scale,
         lambda order: moment(order) * RegularizedUpperGamma(shape + order, point / scale),
         moment,
         density_start=_start_by_shape(shape, scale),
@@ -333,7 +333,7 @@ def potential_defect(law: SizeLaw, order: int) -> sp.Expr:
 def _proved_form(expression: sp.Expr) -> sp.Expr:
     """The expression with point masses evaluated, logarithms of positive quantities split, and simplified."""
     inside = sp.Dummy("x", positive=True)
-    explicit = expression.subs(point, inside).doit().replace(sp.loggamma, lambda shape: sp.log(sp.gamma(shape)))
+    explicit = expression.subs(point, inside).doit()
     for mass in explicit.atoms(sp.DiracDelta):
         (location,) = sp.solve(mass.args[0], inside)
         explicit = explicit.subs(mass, 0) + explicit.expand().coeff(mass).subs(inside, location) * mass

@@ -1,17 +1,18 @@
-"""Upper partial moments M_n(t) = E[S^n ; S > t], and an expectation operator that produces them.
+r"""Upper partial moments M_n(t) = E[S^n ; S > t], and an expectation operator that produces them.
 
 Everything the theory asks of a service time S is M_0, M_1 and M_2 at the boundaries.  `expectation` integrates a
 piecewise polynomial of S against the density of S: between two neighbouring breakpoints the polynomial is one
-expression, and the fundamental theorem of calculus gives each power as a difference of two `UpperMoment`\\ s.
+expression, and the fundamental theorem of calculus gives each power as a difference of two `UpperMoment`\ s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import sympy as sp
+from sympy.core.function import ArgumentIndexError
 
 from mlptsym.symbolic.symbols import service
 
@@ -31,7 +32,7 @@ class Density(sp.Function):
 
 
 class UpperMoment(sp.Function):
-    """Upper partial moment ``UpperMoment(n, t, variable)`` = E[variable^n ; variable > t]; the variable is S unless given.
+    """Upper partial moment ``UpperMoment(n, t, variable)`` = E[variable^n ; variable > t]; of S unless told otherwise.
 
     It stays folded; what SymPy knows of it is M_0(0) = 1, M_n(∞) = 0 and d/dt M_n(t) = −t^n f(t).
 
@@ -59,7 +60,7 @@ class UpperMoment(sp.Function):
     def fdiff(self, argindex: int = 1) -> sp.Expr:
         order, point, variable = self.args
         if argindex != 2:
-            raise sp.ArgumentIndexError(self, argindex)
+            raise ArgumentIndexError(self, argindex)
         return -(point**order) * Density(point, variable)
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
@@ -76,7 +77,7 @@ class UpperMoment(sp.Function):
 
 
 class Indicator(sp.Function):
-    """``Indicator(variable, t)`` = 1{variable > t}: zero at variable = t, as a job that needs exactly t completes there."""
+    """``Indicator(variable, t)`` = 1{variable > t}: zero at variable = t, where a job that needs exactly t completes."""
 
     nargs = 2
 
@@ -108,12 +109,12 @@ def mean(variable: sp.Symbol = service, order: int = 1) -> sp.Expr:
 
 
 def expectation(expression: Any, breakpoints: Sequence[Any], variable: sp.Symbol = service) -> sp.Expr:
-    """Expectation of a piecewise polynomial of a random variable, in upper partial moments.
+    r"""Expectation of a piecewise polynomial of a random variable, in upper partial moments.
 
     Parameters
     ----------
     expression : Expr
-        A polynomial in the variable, in ``Min``/``Max`` of terms linear in it, and in `Indicator`\\ s of it.
+        A polynomial in the variable, in ``Min``/``Max`` of terms linear in it, and in `Indicator`\ s of it.
     breakpoints : sequence of Expr
         All points where the expression changes, in increasing order, 0 and ∞ left out.  Their order is an assumption
         of the caller (t_1 < t_2 < …) and is never guessed.
@@ -123,7 +124,7 @@ def expectation(expression: Any, breakpoints: Sequence[Any], variable: sp.Symbol
     Returns
     -------
     Expr
-        A linear combination of `UpperMoment`\\ s at 0 and at the breakpoints.
+        A linear combination of `UpperMoment`\ s at 0 and at the breakpoints.
 
     Raises
     ------
@@ -174,11 +175,20 @@ def _between(expression: sp.Expr, points: tuple[sp.Expr, ...], position: int, va
 def _is_positive(difference: sp.Expr, points: tuple[sp.Expr, ...], position: int, variable: sp.Symbol) -> bool:
     """Sign, on one interval, of a difference that is linear in the variable with its root at a breakpoint."""
     slope = sp.diff(difference, variable)
-    if slope.is_zero and difference.is_positive is not None:
-        return bool(difference.is_positive)
+    if slope.is_zero:
+        positive = sp.expand(difference.xreplace(_ordered(points))).is_positive
+        if positive is not None:
+            return bool(positive)
     if slope.is_zero or not slope.is_number:
         raise ValueError(f"the sign of {difference} is not decided by the breakpoints {points[1:-1]}")
     root = sp.simplify(variable - difference / slope)
     if root not in points:
         raise ValueError(f"the expression changes at {root}, which is not among the breakpoints {points[1:-1]}")
     return bool(slope > 0) == (points.index(root) <= position)
+
+
+def _ordered(points: tuple[sp.Expr, ...]) -> dict[sp.Expr, sp.Expr]:
+    """The breakpoints as sums of positive steps, which tells SymPy their order."""
+    named = [point for point in points[1:-1] if point.is_Symbol or isinstance(point, sp.Indexed)]
+    steps = (sp.Dummy(positive=True) for _ in named)
+    return dict(zip(named, accumulate(steps), strict=True))

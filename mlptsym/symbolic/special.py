@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import sympy as sp
+from sympy.core.function import ArgumentIndexError
 
-__all__ = ["RegularizedUpperGamma", "RelativeExponential"]
+__all__ = ["GammaDensity", "RegularizedUpperGamma", "RelativeExponential"]
 
 
 class RegularizedUpperGamma(sp.Function):
@@ -23,7 +24,7 @@ class RegularizedUpperGamma(sp.Function):
     def fdiff(self, argindex: int = 2) -> sp.Expr:
         shape, point = self.args
         if argindex != 2:
-            raise sp.ArgumentIndexError(self, argindex)
+            raise ArgumentIndexError(self, argindex)
         return -(point ** (shape - 1)) * sp.exp(-point) / sp.gamma(shape)
 
     def doit(self, **hints: Any) -> sp.Expr:
@@ -36,6 +37,30 @@ class RegularizedUpperGamma(sp.Function):
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         body = r"Q\left({}, {}\right)".format(*(printer._print(argument) for argument in self.args))
+        return body if exp is None else rf"{body}^{{{exp}}}"
+
+
+class GammaDensity(sp.Function):
+    """z^(a−1) e^(−z)/Γ(a), the density of a gamma law with shape a and scale 1, where Γ(a) itself may overflow."""
+
+    nargs = 2
+
+    def fdiff(self, argindex: int = 2) -> sp.Expr:
+        shape, point = self.args
+        if argindex != 2:
+            raise ArgumentIndexError(self, argindex)
+        return ((shape - 1) / point - 1) * self
+
+    def doit(self, **hints: Any) -> sp.Expr:
+        shape, point = (argument.doit(**hints) for argument in self.args)
+        return point ** (shape - 1) * sp.exp(-point) / sp.gamma(shape)
+
+    def _eval_evalf(self, precision: int) -> sp.Expr | None:
+        return self.doit()._eval_evalf(precision)
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        shape, point = (printer._print(argument) for argument in self.args)
+        body = rf"f_{{{shape}}}\left({point}\right)"
         return body if exp is None else rf"{body}^{{{exp}}}"
 
 

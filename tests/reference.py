@@ -1,0 +1,262 @@
+"""Reference values with 50 digits: the paper's formulas as printed, evaluated literally with mpmath.
+
+Nothing of the package is used here.  The upper partial moments of each size law come from textbook integrals in forms
+that differ from the package's; every float is taken as the exact number it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath as mp
+
+DIGITS = 50
+Number = Any  # mpmath's numbers have no types
+Moment = Callable[[int, Number], Number]
+
+
+@contextmanager
+def digits(count: int = DIGITS) -> Iterator[None]:
+    """Work with a number of digits and eight guard digits."""
+    with mp.workdps(count + 8):
+        yield
+
+
+def exact(values: Sequence[float]) -> list[Number]:
+    """Floats as the exact numbers they are."""
+    return [mp.mpf(value) for value in values]
+
+
+# --- size laws: E[L^n ; L > x]
+
+
+def exponential(rate: float) -> Moment:
+    rate = mp.mpf(rate)
+    return lambda n, x: mp.gammainc(n + 1, rate * x) / rate**n
+
+
+def lognormal(mu: float, sigma: float) -> Moment:
+    mu, sigma = exact([mu, sigma])
+
+    def moment(n: int, x: Number) -> Number:
+        whole = mp.exp(n * mu + n * n * sigma**2 / 2)
+        return whole if x == 0 else whole * mp.ncdf(n * sigma - (mp.log(x) - mu) / sigma)
+
+    return moment
+
+
+def weibull(shape: float, scale: float) -> Moment:
+    shape, scale = exact([shape, scale])
+    return lambda n, x: scale**n * mp.gammainc(1 + n / shape, (x / scale) ** shape)
+
+
+def gamma(shape: float, scale: float) -> Moment:
+    shape, scale = exact([shape, scale])
+    return lambda n, x: scale**n * mp.gammainc(shape + n, x / scale) / mp.gamma(shape)
+
+
+def erlang(stages: int, rate: float) -> Moment:
+    rate = mp.mpf(rate)
+
+    def moment(n: int, x: Number) -> Number:
+        # a Poisson process of this rate has fewer than stages + n points in (0, x)
+        points = mp.fsum((rate * x) ** i / mp.factorial(i) for i in range(stages + n))
+        return mp.rf(stages, n) / rate**n * mp.exp(-rate * x) * points
+
+    return moment
+
+
+def hyperexponential(probabilities: Sequence[float], rates: Sequence[float]) -> Moment:
+    phases = [exponential(rate) for rate in rates]
+    weights = exact(probabilities)
+    return lambda n, x: mp.fsum(p * phase(n, x) for p, phase in zip(weights, phases, strict=True)) / mp.fsum(weights)
+
+
+def lomax(shape: float, scale: float) -> Moment:
+    shape, scale = exact([shape, scale])
+
+    def moment(n: int, x: Number) -> Number:
+        # u = 1/(1 + L/scale) has the density shape·u^(shape−1) on (0, 1), and L = scale (1 − u)/u
+        if n >= shape:
+            return mp.inf
+        u = scale / (x + scale)
+        return scale**n * shape * mp.fsum(
+            mp.binomial(n, i) * (-1) ** i * u ** (shape - n + i) / (shape - n + i) for i in range(n + 1)
+        )
+
+    return moment
+
+
+def uniform(low: float, high: float) -> Moment:
+    low, high = exact([low, high])
+    return lambda n, x: (
+        mp.mpf(0) if x >= high else (high ** (n + 1) - max(x, low) ** (n + 1)) / ((n + 1) * (high - low))
+    )
+
+
+def deterministic(value: float) -> Moment:
+    value = mp.mpf(value)
+    return lambda n, x: value**n if x < value else mp.mpf(0)
+
+
+def empirical(samples: Sequence[float]) -> Moment:
+    values = exact(samples)
+    return lambda n, x: mp.fsum(value**n for value in values if value > x) / len(values)
+
+
+LAWS: dict[str, Callable[..., Moment]] = {
+    "Exponential": exponential,
+    "LogNormal": lognormal,
+    "Weibull": weibull,
+    "Gamma": gamma,
+    "Erlang": erlang,
+    "HyperExponential": hyperexponential,
+    "Lomax": lomax,
+    "Uniform": uniform,
+    "Deterministic": deterministic,
+    "Empirical": empirical,
+}
+
+# --- memory: g(a)
+
+
+def linear(slope: float = 1.0) -> Callable[[Number], Number]:
+    return lambda a: mp.mpf(slope) * a
+
+
+def affine(base: float, slope: float = 1.0) -> Callable[[Number], Number]:
+    return lambda a: mp.mpf(base) + mp.mpf(slope) * a
+
+
+def saturating(slope: float, window: float, base: float = 0.0) -> Callable[[Number], Number]:
+    return lambda a: mp.mpf(base) + mp.mpf(slope) * min(a, mp.mpf(window))
+
+
+# --- the queue
+
+
+@dataclass(frozen=True)
+class ReferenceQueue:
+    """The model of section 2, with g as a function of attained service and ℓ_C = ∞ for no slowdown."""
+
+    size_moment: Moment
+    arrival_rate: float
+    growth: Callable[[Number], Number]
+    slowdown_threshold: float = float("inf")
+    slowdown_factor: float = 1.0
+    preemption_cost: float = 0.0
+
+    def service_time(self, x: Number) -> Number:
+        """q(x), eq. (3)."""
+        threshold, beta = exact([self.slowdown_threshold, self.slowdown_factor])
+        return x + (1 / beta - 1) * max(x - threshold, 0)
+
+    def size_at(self, t: Number) -> Number:
+        """q⁻¹(t)."""
+        threshold, beta = exact([self.slowdown_threshold, self.slowdown_factor])
+        return t if t <= threshold else threshold + beta * (t - threshold)
+
+    def moment(self, n: int, t: Number) -> Number:
+        """E[S^n ; S > t] from eq. (3): the fast part up to ℓ_C, and (ℓ_C + (L − ℓ_C)/β)^n beyond it."""
+        threshold, beta = exact([self.slowdown_threshold, self.slowdown_factor])
+        x = self.size_at(t)
+        if mp.isinf(threshold) or beta == 1:
+            return self.size_moment(n, x)
+        fast = self.size_moment(n, x) - self.size_moment(n, threshold) if x < threshold else mp.mpf(0)
+        start, offset = max(x, threshold), threshold - threshold / beta
+        slow = mp.fsum(
+            mp.binomial(n, i) * offset ** (n - i) * self.size_moment(i, start) / beta**i for i in range(n + 1)
+        )
+        return fast + slow
+
+    def cost(self, a: Number) -> Number:
+        """c(a), eqs. (4) and (8)."""
+        return mp.mpf(self.preemption_cost) * self.growth(a)
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """The quantities of theorem 4.5; lists by level start with level 1."""
+
+    mean_response_time: Number
+    effective_load: Number
+    p: list[Number]
+    d: list[Number]
+    d_J: list[Number]
+    response: list[Number]
+
+
+def theorem(queue: ReferenceQueue, boundaries: Sequence[Number]) -> Theorem:
+    """Eqs. (8)–(28) as printed, with boundaries t_1 < … < t_{k−1} in place of rθ.
+
+    Lists are padded so that an index is the paper's; sums over r are kept as running sums.
+    """
+    k, rate = len(boundaries) + 1, mp.mpf(queue.arrival_rate)
+    t = [mp.mpf(0), *(mp.mpf(b) for b in boundaries)]
+    c = [mp.mpf(0), *(queue.cost(a) for a in t[1:])]  # (8)
+    tail, first = ([queue.moment(n, a) for a in t] for n in (0, 1))
+    mean, second = first[0], queue.moment(2, mp.mpf(0))
+
+    paid = _running(c)  # Σ_{r≤i} c_r
+    paid_tail = _running([cost * above for cost, above in zip(c, tail, strict=True)])  # Σ_{r≤i} c_r P(S > t_r)
+    to_come = [paid_tail[-1] - (paid_tail[i - 1] if i else 0) for i in range(k)]  # Σ_{r≥i} c_r P(S > t_r)
+
+    effective_mean = mean + paid_tail[-1]  # (10)
+    # the square of (9): 1{S > t_r} 1{S > t_s} = 1{S > t_max(r,s)}
+    effective_second = second + mp.fsum(
+        2 * c[r] * first[r] + (c[r] ** 2 + 2 * c[r] * paid[r - 1]) * tail[r] for r in range(1, k)
+    )
+
+    def served(j: int) -> Number:
+        return mean if j == k else mean - first[j] + t[j] * tail[j]  # E[min(S, t_j)]
+
+    def v_times_tail(i: int) -> Number:
+        return first[i - 1] - t[i - 1] * tail[i - 1] + to_come[i - 1]  # (18) times P(S > t_{i−1})
+
+    # λ Σ_{r>j} F̄(t_r)(t_r − t_{r−1} + c_{r−1}) v_{r+1}, the second sum of (16)
+    lower = [mp.mpf(0)] * (k + 1)
+    for r in range(k - 1, 0, -1):
+        lower[r] = lower[r + 1] + (t[r] - t[r - 1] + c[r - 1]) * v_times_tail(r + 1)
+
+    p, d, d_J, response = [], [], [], []
+    for j in range(1, k + 1):
+        here = tail[j - 1] - (tail[j] if j < k else 0)  # (13)
+        b = served(j) + paid_tail[j - 1] if j < k else effective_mean  # (17)
+        overtaken = mp.mpf(0) if j == k else rate * ((t[j] + paid[j - 1]) * v_times_tail(j + 1) + lower[j + 1])  # (16)
+        d_J.append((rate * effective_second / 2 - overtaken) / (1 - rate * b))  # (15), (22)
+        before = t[j - 1] + paid[j - 2] if j > 1 else mp.mpf(0)
+        interrupting = served(j - 1) + paid_tail[j - 2] if j > 1 else mp.mpf(0)
+        d.append((d_J[-1] + rate * before * interrupting) / (1 - rate * interrupting))  # (23)
+        p.append(here)
+        completed = first[j - 1] - (first[j] if j < k else 0)
+        response.append(d[-1] + completed / here + paid[j - 1] if here else mp.nan)  # (14), (27)
+    total = effective_mean + mp.fsum(a * b for a, b in zip(p, d, strict=True))  # (26), (28)
+    return Theorem(total, rate * effective_mean, p, d, d_J, response)
+
+
+def _running(values: Sequence[Number]) -> list[Number]:
+    sums, total = [], mp.mpf(0)
+    for value in values:
+        total += value
+        sums.append(total)
+    return sums
+
+
+def equal_boundaries(
+    queue: ReferenceQueue, quantum: float, levels: float, negligible: float = 1e-18
+) -> list[Number]:
+    """rθ for r < k; for k = ∞ as many as leave a negligible part of E[S³] beyond the last of them."""
+    theta = mp.mpf(quantum)
+    if levels == float("inf"):
+        bound = negligible * queue.moment(3, mp.mpf(0))
+        low, levels = 1, 2
+        while queue.moment(3, levels * theta) > bound:
+            low, levels = levels, 2 * levels
+        while levels - low > 1:
+            middle = (low + levels) // 2
+            low, levels = (middle, levels) if queue.moment(3, middle * theta) > bound else (low, middle)
+        levels += 1
+    return [r * theta for r in range(1, int(levels))]
