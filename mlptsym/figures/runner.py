@@ -15,7 +15,8 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -243,15 +244,21 @@ def run_figures(
     return run_tasks(tasks, available_processors() if jobs is None else jobs, progress)
 
 
-def run_tasks(tasks: Sequence[FigureTask], jobs: int, progress: bool = False) -> list[FigureRun]:
+def run_tasks(
+    tasks: Sequence[FigureTask], jobs: int, progress: bool = False, *, stop: Callable[[], bool] = lambda: False
+) -> list[FigureRun]:
     """Run checked notebooks, at most ``jobs`` at once, the longest first.
 
-    An interrupt (Ctrl-C) ends every kernel and process before it goes on as ``KeyboardInterrupt``.
+    An interrupt (Ctrl-C) ends every kernel and process before it goes on as ``KeyboardInterrupt``.  Where interrupts do
+    not arrive, in threads, ``stop`` serves instead: it is asked many times a second, and once it says yes everything
+    ends in the same way.
 
     Raises
     ------
     ParameterError
         If ``jobs`` is no whole number from 1, or an output folder cannot be written.
+    CancelledError
+        If ``stop`` said yes.
     """
     jobs = integer("jobs", jobs, at_least=1)
     for folder in {task.out for task in tasks}:
@@ -266,6 +273,8 @@ def run_tasks(tasks: Sequence[FigureTask], jobs: int, progress: bool = False) ->
             if min(jobs, len(tasks)) > 1:
                 _compile_kernels(environment)
             while waiting or running:
+                if stop():
+                    raise CancelledError
                 while waiting and len(running) < jobs:
                     place = waiting.popleft()
                     running[place] = _Process(tasks[place], scratch / str(place), environment)

@@ -1,0 +1,89 @@
+"""Mean response time of FCFS against the arrival rate, up to the limit of stability, figure 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mlptsym import validation
+from mlptsym.figures.drawing import columns, draw_curve, empty_figure, legend_above, typeset
+from mlptsym.figures.record import FigureData
+from mlptsym.figures.style import line_style, paper_style
+from mlptsym.numeric.policies import FCFS
+from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.response import mean_response_time
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_arrivals", "response_by_arrival_rate"]
+
+_SMALLEST_LOAD = 1e-6
+_SMALLEST_MARGIN = 1e-3
+
+
+def response_by_arrival_rate(queues: Mapping[str, Queue], points: int = 200) -> FigureData:
+    """Pollaczek–Khinchine mean response time against λ, with the stability limit 1/E[S] of lemma 3.1.
+
+    Parameters
+    ----------
+    queues : mapping of str to Queue
+        By name of the curve; their own arrival rates are not used.
+    points : int
+        Number of arrival rates for each curve; 1 − ρ₀ falls from 1 to 0.001 in equal ratios.
+
+    Returns
+    -------
+    FigureData
+        The curves, and for each a marker at its limit, where the mean is ``inf``.
+    """
+    loads = 1 - np.geomspace(1, _SMALLEST_MARGIN, validation.integer("points", points, at_least=2))
+    loads[0] = _SMALLEST_LOAD
+    data = FigureData()
+    for name, queue in queues.items():
+        limit = 1 / queue.mean_service_time
+        rates = limit * loads
+        times = [mean_response_time(replace(queue, arrival_rate=rate), FCFS()) for rate in map(float, rates)]
+        data = data.with_curve("", name, "theory", rates, times).with_curve("", name, "marker", limit, np.inf)
+    return data
+
+
+def draw_arrivals(data: FigureData, highest: float) -> Figure:
+    """Draw the data of `response_by_arrival_rate`.
+
+    Parameters
+    ----------
+    data : FigureData
+    highest : float
+        Upper end of the (logarithmic) axis of the mean response time, > 0.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Dashed verticals stand at the limits of stability.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    with paper_style():
+        figure, (axes,) = empty_figure("column", 2.7)
+        for index, curve in enumerate(dict.fromkeys(row.curve for row in data.rows)):
+            (limit,), _, _ = columns(data.select(curve=curve, kind="marker"))
+            style = line_style(index)
+            label = rf"{typeset(curve)} ($\lambda < {limit:.5f}$)"
+            draw_curve(axes, data.select(curve=curve, kind="theory"), style, label=label)
+            axes.axvline(limit, color=style["color"], linestyle=(0, (4, 3)), linewidth=0.7, zorder=1.5)
+        rates, times, _ = columns(data.select(kind="theory"))
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_formatter(lambda rate, _position: f"{rate:g}")
+        axes.set(
+            xlim=(0, 1.04 * rates.max()),
+            ylim=(0.8 * times.min(), highest),
+            yscale="log",
+            xlabel=r"arrival rate $\lambda$ (jobs per unit of time)",
+            ylabel=r"mean response time $\mathrm{E}[T]$ (units of time)",
+        )
+        legend_above(figure, axes, rows=4)
+        return figure

@@ -1,0 +1,222 @@
+"""Mean response time of MLPT against the quantum: theory, simulation and the best quantum, figures 6 to 8."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlptsym import validation
+from mlptsym.figures.drawing import (
+    columns,
+    draw_curve,
+    draw_points,
+    draw_threshold,
+    empty_figure,
+    legend_above,
+    mean_size_axis,
+    typeset,
+)
+from mlptsym.figures.record import FigureData
+from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
+from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
+from mlptsym.numeric.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.response import mean_response_time
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_quanta", "level_name", "optima_by_quantum", "simulation_by_quantum", "theory_by_quantum"]
+
+Floats = NDArray[np.float64]
+
+CEILING = 1.35
+"""Highest mean response time that is drawn and simulated, in units of that of FCFS."""
+
+_LAZY = "MLPT′-(θ, ∞)"
+_HALVINGS = 12
+_MARKS: Mapping[str, Mapping[str, Any]] = {
+    "θ*": {"marker": "*", "markersize": 8.0, "color": "white", "markeredgecolor": "black"},
+    "θ̂": {"marker": "|", "markersize": 11.0, "color": "black", "markeredgewidth": 1.6},
+}
+
+
+def level_name(levels: float) -> str:
+    """Name of the curve of MLPT with k levels.
+
+    Examples
+    --------
+    >>> level_name(2.0), level_name(math.inf)
+    ('MLPT-(θ, 2)', 'MLPT-(θ, ∞)')
+    """
+    return f"MLPT-(θ, {'∞' if math.isinf(levels) else f'{levels:g}'})"
+
+
+def theory_by_quantum(queue: Queue, levels: Sequence[float], longest: float, points: int = 240) -> FigureData:
+    """E[T] of MLPT-(θ, k) for several k, and of FCFS, against θ.
+
+    Parameters
+    ----------
+    queue : Queue
+    levels : sequence of int or inf
+        The values of k.
+    longest : float
+        Longest quantum, in units of service time, > 0.
+    points : int
+        Number of quanta, evenly spaced.  The kinks of the curves and quanta towards the ends of the ranges in which
+        a policy is stable are added.
+
+    Returns
+    -------
+    FigureData
+        Curves ``FCFS``, ``MLPT-(θ, 2)``, …, ``MLPT-(θ, ∞)``; ``inf`` where a policy is unstable.
+    """
+    longest = validation.number("longest", longest, above=0)
+    fcfs = mean_response_time(queue, FCFS())
+    data = FigureData().with_curve("", "FCFS", "theory", [0.0, longest], fcfs)
+    even = longest * (np.arange(1, points + 1) / points)
+    near_zero = even[0] * np.arange(1, 10) / 10
+    kink = float(queue.service_time(queue.slowdown[0]))
+    for k in levels:
+        kinks = kink / np.arange(1, min(k, 13))
+        quanta = np.unique(np.concatenate([near_zero, even, kinks[(kinks > even[0]) & (kinks < longest)]]))
+        quanta, times = _to_the_edges(queue, k, quanta)
+        data = data.with_curve("", level_name(k), "theory", quanta, times)
+    return data
+
+
+def _to_the_edges(queue: Queue, levels: float, quanta: Floats) -> tuple[Floats, Floats]:
+    """E[T] at the quanta, and at others that halve their way to the edges of stability."""
+    times = _times(queue, levels, quanta)
+    for _ in range(_HALVINGS):
+        stable = np.isfinite(times)
+        edges = np.flatnonzero(stable[1:] != stable[:-1])
+        if not len(edges):
+            break
+        between = (quanta[edges] + quanta[edges + 1]) / 2
+        quanta = np.insert(quanta, edges + 1, between)
+        times = np.insert(times, edges + 1, _times(queue, levels, between))
+    return quanta, times
+
+
+def _times(queue: Queue, levels: float, quanta: Any) -> Any:
+    return mean_response_time(queue, MLPT(quantum=quanta, levels=levels))
+
+
+def simulation_by_quantum(
+    queue: Queue,
+    levels: Sequence[float],
+    quanta: Iterable[float],
+    jobs: int = 100_000,
+    warmup: int = 20_000,
+    seeds: int = 8,
+    root_seed: int = 0,
+) -> FigureData:
+    """Simulated mean response times of MLPT-(θ, k) for several k, of MLPT′-(θ, ∞) and of FCFS, all on the same traces.
+
+    A quantum is simulated where the theory's mean is at most 1.35 times that of FCFS: closer to the edge of stability
+    no trace of this length is near its steady state.
+
+    Parameters
+    ----------
+    queue : Queue
+    levels : sequence of int or inf
+        The values of k.
+    quanta : iterable of float
+        In units of service time, each > 0.
+    jobs, warmup, seeds, root_seed
+        As in `mlptsym.simulation.simulate.simulate`.
+
+    Returns
+    -------
+    FigureData
+        Curves as in `theory_by_quantum`, ``MLPT′-(θ, ∞)``, and ``FCFS`` at the longest quantum.
+    """
+    from mlptsym.simulation.simulate import simulate_many
+
+    chosen = np.unique(np.asarray(validation.numbers("quanta", list(quanta), above=0)))
+    highest = CEILING * mean_response_time(queue, FCFS())
+    if math.isinf(highest):
+        return FigureData()
+    runs: list[tuple[str, float, Policy]] = [("FCFS", float(chosen[-1]), FCFS())]
+    for name, k, lazy in [*((level_name(k), k, False) for k in levels), (_LAZY, math.inf, True)]:
+        shown = chosen[_times(queue, k, chosen) <= highest]
+        runs += [(name, quantum, MLPT(quantum=quantum, levels=k, lazy=lazy)) for quantum in map(float, shown)]
+    results = simulate_many(queue, [policy for *_, policy in runs], jobs, warmup, seeds, root_seed=root_seed)
+    data = FigureData()
+    for (name, quantum, _), result in zip(runs, results, strict=True):
+        error = result.standard_error
+        data = data.with_curve("", name, "simulation", quantum, result.mean, standard_error=error)
+    return data
+
+
+def optima_by_quantum(queue: Queue, levels: Sequence[float]) -> FigureData:
+    """The best quantum θ* and the rule of thumb θ̂ for several k, each with its mean response time.
+
+    Returns
+    -------
+    FigureData
+        Markers ``MLPT-(θ, 2): θ*``, ``MLPT-(θ, 2): θ̂``, …; no θ* where no quantum is best, since FCFS is better or
+        every smaller quantum is, and no θ̂ where the rule gives no stable quantum.
+    """
+    data = FigureData()
+    for k in levels:
+        best = optimal_quantum(queue, k)
+        # The ends of the paper's range belong to it, whatever rounding makes of 3 E[L].
+        rule = rule_of_thumb(queue, k, a=3 * (1 - 1e-12), b=7 * (1 + 1e-12))
+        if 0 < best.quantum < math.inf:
+            data = data.with_curve("", f"{level_name(k)}: θ*", "marker", best.quantum, best.mean_response_time)
+        if 0 < rule < math.inf and math.isfinite(time := _times(queue, k, rule)):
+            data = data.with_curve("", f"{level_name(k)}: θ̂", "marker", rule, time)
+    return data
+
+
+def draw_quanta(data: FigureData, queue: Queue) -> Figure:
+    """Draw the data of `theory_by_quantum`, `simulation_by_quantum` and `optima_by_quantum` together.
+
+    Parameters
+    ----------
+    data : FigureData
+    queue : Queue
+        The queue they were computed for, for its ℓ_C and E[L].
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Lines are theory, points with error bars of one standard error simulation.
+    """
+    with paper_style():
+        figure, (axes,) = empty_figure("page", 3.3)
+        curves = dict.fromkeys(row.curve for kind in ("theory", "simulation") for row in data.select(kind=kind))
+        for index, curve in enumerate(curves):
+            theory, points = (data.select(curve=curve, kind=kind) for kind in ("theory", "simulation"))
+            draw_curve(axes, theory, line_style(index))
+            draw_points(axes, points, point_style(index), zorder=2.2)
+            drawn = curve_style(index) | ({} if theory else {"linestyle": "none"}) | ({} if points else {"marker": ""})
+            axes.plot([], [], **drawn, markerfacecolor="white", label=typeset(curve))
+            for name, mark in _MARKS.items():
+                x, y, _ = columns(data.select(curve=f"{curve}: {name}"))
+                axes.plot(x, y, linestyle="none", **{**mark, "color": drawn["color"]}, zorder=3)
+        for name, mark in _MARKS.items():
+            axes.plot([], [], linestyle="none", **mark, label=typeset(name))
+        fcfs = data.select(curve="FCFS", kind="theory")
+        _, times, errors = columns(row for row in data.rows if math.isfinite(row.y))
+        if times.size:
+            top = CEILING * fcfs[0].y
+            axes.set_ylim(0.97 * (times - errors).min(), top if math.isfinite(top) else 3 * times.min())
+        else:
+            axes.text(0.5, 0.5, "unstable for every quantum", transform=axes.transAxes, ha="center")
+            axes.set_yticks([])
+        axes.set(
+            xlim=(0, fcfs[-1].x),
+            xlabel=r"quantum $\theta$ (units of time)",
+            ylabel=r"mean response time $\mathrm{E}[T]$ (units of time)",
+        )
+        draw_threshold(axes, float(queue.service_time(queue.slowdown[0])))
+        mean_size_axis(axes, queue.size.mean, r"$\theta/\mathrm{E}[L]$")
+        legend_above(figure, axes, rows=2)
+        return figure
