@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help figures test lint environment conda hooks clean
+.PHONY: help figures test soak lint environment conda hooks clean
 unexport PYTHONHOME PYTHONPATH
 
 PYTHONS := 3.14 3.13 3.12 3.11
@@ -43,6 +43,7 @@ INSTALL := -m pip install --disable-pip-version-check --no-input --progress-bar 
 help:
 	@echo 'make figures   every figure of the paper, into figures/'
 	@echo 'make test      lint, then every test'
+	@echo 'make soak      batches killed many times over, kernels and all (a few minutes)'
 	@echo 'make lint      ruff (code, notebooks, format) and mypy'
 	@echo 'make hooks     run `make lint` before each commit (pre-commit)'
 	@echo 'make clean     remove .venv, caches and build outputs'
@@ -53,6 +54,9 @@ figures: environment
 
 test: lint
 	@"$(BIN)/python" -m pytest -n 2 --dist loadscope
+
+soak: environment
+	@MLPTSYM_KILLS=24 "$(BIN)/python" -m pytest tests/test_faults.py
 
 lint: environment
 	@"$(BIN)/python" -m ruff check .

@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mlptsym.numeric.capped import CappedGittins
+    from mlptsym.numeric.gittins import gittins_index
     from mlptsym.numeric.laws import (
         Deterministic,
         Empirical,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from mlptsym.numeric.response import level_table, mean_response_time, solve
     from mlptsym.numeric.two_levels import two_level_terms
     from mlptsym.simulation.simulate import response_times, simulate
+    from mlptsym.sweeps import parallel
     from mlptsym.validation import ParameterError
 
 __version__ = "0.1.0"
@@ -36,6 +39,7 @@ __all__ = [
     "FCFS",
     "MLPT",
     "AffineMemory",
+    "CappedGittins",
     "Deterministic",
     "Empirical",
     "Erlang",
@@ -50,9 +54,11 @@ __all__ = [
     "SaturatingMemory",
     "Uniform",
     "Weibull",
+    "gittins_index",
     "level_table",
     "mean_response_time",
     "optimal_quantum",
+    "parallel",
     "response_times",
     "rule_of_thumb",
     "simulate",
@@ -61,6 +67,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "mlptsym.numeric.capped": ("CappedGittins",),
+    "mlptsym.numeric.gittins": ("gittins_index",),
     "mlptsym.numeric.laws": (
         "Deterministic",
         "Empirical",
@@ -80,6 +88,7 @@ _HOMES = {
     "mlptsym.numeric.response": ("level_table", "mean_response_time", "solve"),
     "mlptsym.numeric.two_levels": ("two_level_terms",),
     "mlptsym.simulation.simulate": ("response_times", "simulate"),
+    "mlptsym.sweeps": ("parallel",),
     "mlptsym.validation": ("ParameterError",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

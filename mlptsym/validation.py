@@ -11,7 +11,21 @@ from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any, NoReturn
 
-__all__ = ["ParameterError", "choice", "integer", "levels", "number", "numbers", "refuse"]
+__all__ = [
+    "LARGEST",
+    "SMALLEST",
+    "ParameterError",
+    "choice",
+    "integer",
+    "levels",
+    "magnitude",
+    "number",
+    "numbers",
+    "refuse",
+]
+
+# Third powers of sizes, and products of a few of them, are to stay within the range of a double.
+SMALLEST, LARGEST = 1e-30, 1e30
 
 
 class ParameterError(ValueError):
@@ -46,7 +60,7 @@ class ParameterError(ValueError):
 def shown(value: object, width: int = 60) -> str:
     """``repr`` of a value on one line of bounded length."""
     try:
-        text = repr(value.item()) if type(value).__module__ == "numpy" and hasattr(value, "item") else repr(value)
+        text = repr(value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value)
     except Exception:  # a repr or item() that fails must not hide the message it belongs to
         text = f"<{type(value).__name__}>"
     text = " ".join(text.split())
@@ -119,6 +133,23 @@ def number(
     ):
         refuse(name, value, allowed)
     return real
+
+
+def magnitude(name: str, value: object) -> float:
+    """A size, scale or rate in any sensible unit: a number from 1e-30 to 1e30.
+
+    Raises
+    ------
+    ParameterError
+        If the value is no number or outside the range.
+
+    Examples
+    --------
+    >>> magnitude("rate", 0.0)
+    Traceback (most recent call last):
+    mlptsym.validation.ParameterError: rate = 0.0 is not allowed: it must be a finite number >= 1e-30 and <= 1e+30
+    """
+    return number(name, value, at_least=SMALLEST, at_most=LARGEST)
 
 
 def _range_in_words(

@@ -83,8 +83,10 @@ def lomax(shape: float, scale: float) -> Moment:
         if n >= shape:
             return mp.inf
         u = scale / (x + scale)
-        return scale**n * shape * mp.fsum(
-            mp.binomial(n, i) * (-1) ** i * u ** (shape - n + i) / (shape - n + i) for i in range(n + 1)
+        return (
+            scale**n
+            * shape
+            * mp.fsum(mp.binomial(n, i) * (-1) ** i * u ** (shape - n + i) / (shape - n + i) for i in range(n + 1))
         )
 
     return moment
@@ -245,9 +247,7 @@ def _running(values: Sequence[Number]) -> list[Number]:
     return sums
 
 
-def equal_boundaries(
-    queue: ReferenceQueue, quantum: float, levels: float, negligible: float = 1e-18
-) -> list[Number]:
+def equal_boundaries(queue: ReferenceQueue, quantum: float, levels: float, negligible: float = 1e-18) -> list[Number]:
     """rθ for r < k; for k = ∞ as many as leave a negligible part of E[S³] beyond the last of them."""
     theta = mp.mpf(quantum)
     if levels == float("inf"):

@@ -1,4 +1,4 @@
-"""Theorem 4.5 in double precision against the printed formulas at 50 digits: the stated accuracy, over the stated ranges.
+"""Theorem 4.5 in double precision against the printed formulas at 50 digits, over the ranges that are promised.
 
 Every law meets every number of levels and every quantum; loads, memory laws and the slowdown go round.  The reference
 is `reference.theorem`, which shares nothing with the package.

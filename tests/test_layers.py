@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "mlptsym"
-LAYERS = ["validation", "symbolic", "compile", "numeric", "simulation", "figures", "ledger", "batch", "cli"]
+LAYERS = [
+    "validation",
+    "provenance",
+    "symbolic",
+    "compile",
+    "sweeps",
+    "numeric",
+    "simulation",
+    "figures",
+    "ledger",
+    "batch",
+    "cli",
+]
 PLANNED = {"ledger", "batch"}
 FRONT_DOOR = {"mlptsym", "mlptsym.__main__"}  # the lazy front door and `python -m mlptsym` may reach every layer
 NOT_SYMBOLIC = {"numpy", "scipy", "numba", "matplotlib"}

@@ -7,7 +7,6 @@ import base64
 import io
 import json
 import math
-import subprocess
 import sys
 from dataclasses import replace
 from functools import lru_cache
@@ -18,12 +17,12 @@ import nbformat
 import numpy as np
 import pytest
 from matplotlib.testing.compare import compare_images
+from nbval_runs import run_nbval
 from PIL import Image
 from scipy import stats
 
 from mlptsym import FCFS, MLPT, LogNormal, Queue, mean_response_time
 from mlptsym.figures import FigureData, read_figure_data, runner, save_figure
-from mlptsym.figures.notebook_process import KERNEL
 from mlptsym.figures.parameters import OUTPUT_FOLDER, read_parameters
 from mlptsym.figures.quanta import draw_quanta, level_name
 from mlptsym.simulation.simulate import simulate_many
@@ -105,29 +104,6 @@ class TestConventions:
 
 # Run again -----------------------------------------------------------------------------------------------------------
 
-# nbval, with sockets in a folder of one's own: ports could be taken by a kernel of another test that starts just then.
-_NBVAL = """\
-import sys
-from functools import partial
-import nbval.kernel, pytest
-nbval.kernel.KernelManager = partial(nbval.kernel.KernelManager, transport="ipc", connection_file=sys.argv[1])
-raise SystemExit(pytest.main(sys.argv[2:]))
-"""
-
-
-def _run_nbval(notebook: Path) -> subprocess.CompletedProcess[str]:
-    """Run a notebook again and compare its outputs, on this interpreter whatever kernelspecs there are."""
-    with runner._scratch_folder() as scratch:
-        options = ["--nbval", "--nbval-kernel-name", KERNEL, "-p", "no:xdist", "-p", "no:cacheprovider", "--color=no"]
-        command = [sys.executable, "-c", _NBVAL, str(scratch / "k.json"), *options, f"--rootdir={notebook.parent}"]
-        return subprocess.run(
-            [*command, str(notebook)],
-            env={**runner._environment(scratch), "IPYTHONDIR": str(scratch / "ipython")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
 
 def _copied(name: str, folder: Path) -> Path:
     """A copy of a notebook in a folder like that of the notebooks."""
@@ -153,7 +129,7 @@ class _Rerun:
     name: str
 
     def test_numbers_data_and_picture_come_out_again(self, tmp_path: Path) -> None:
-        outcome = _run_nbval(_copied(self.name, tmp_path))
+        outcome = run_nbval(_copied(self.name, tmp_path))
         assert outcome.returncode == 0, outcome.stdout + outcome.stderr
         assert f"{len(_code_cells(self.name))} passed" in outcome.stdout
         new = tmp_path / "figures"
@@ -176,7 +152,7 @@ class TestTheComparison:
         text = copy.read_text(encoding="utf-8")
         assert text.count("= 1263.653846") == 1
         copy.write_text(text.replace("= 1263.653846", "= 1263.653847"), encoding="utf-8")
-        outcome = _run_nbval(copy)
+        outcome = run_nbval(copy)
         assert outcome.returncode == 1
         assert "1 failed" in outcome.stdout
 

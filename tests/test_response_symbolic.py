@@ -66,9 +66,7 @@ def test_mean_response_time_for_a_concrete_law(k):
 @pytest.mark.parametrize("k", range(1, 6))
 def test_without_levels_that_matter(k):
     """If nobody is longer than t_1, the answer is that of FCFS."""
-    nobody = {
-        UpperMoment(n, boundary[r]): sp.S.Zero for n in range(3) for r in range(1, k)
-    }
+    nobody = {UpperMoment(n, boundary[r]): sp.S.Zero for n in range(3) for r in range(1, k)}
     assert not differ(mean_response_time(k).xreplace(nobody), fcfs_response_time())
 
 
@@ -134,7 +132,7 @@ def test_telescoped_sums_are_the_direct_sums(last_level):
 
         def here(expression, index=index, step=step):
             at_level = expression.subs(level, index - 1).subs({boundary[0]: sp.S.Zero, c[0]: sp.S.Zero})
-            return at_level.subs({symbol: with_value for symbol, with_value in step.items()})
+            return at_level.subs(dict(step.items()))
 
         crossings, squares = crossings + here(sums.crossing_step), squares + here(sums.square_step)
         points = boundaries(1, K - 1)

@@ -1,5 +1,7 @@
 """Service time S = q(L), eqs. (1)–(3) and (5), and the partial moments of S, against quadrature for a concrete law."""
 
+import itertools
+
 import mpmath as mp
 import pytest
 import sympy as sp
@@ -42,9 +44,7 @@ def test_service_time_is_the_time_the_work_takes(length):
     assert stated == pytest.approx(q(number(length)), rel=1e-14)
     rate = {False: mp.mpf(1), True: number(AT[beta])}
     ends = [0, *(end for end in [number(AT[threshold])] if end < number(length)), number(length)]
-    time = sum(
-        mp.quad(lambda a: 1 / rate[a >= number(AT[threshold])], pair) for pair in zip(ends, ends[1:], strict=False)
-    )
+    time = sum(mp.quad(lambda a: 1 / rate[a >= number(AT[threshold])], pair) for pair in itertools.pairwise(ends))
     assert stated == pytest.approx(time, rel=1e-13)
 
 

@@ -265,7 +265,7 @@ class TestTraces:
         with pytest.raises(ParameterError, match=r"^arrival_rate = 1e-300 .* at least 1e-199 for 10 arrivals"):
             draw_trace(Exponential(1.0), 1e-300, 10, seed=0)
         with pytest.raises(ParameterError, match=r"^size = Lomax.*tail is too heavy"):
-            draw_trace(Lomax(0.002, 1.0), 1.0, 1000, seed=0)
+            draw_trace(Lomax(0.01, 1.0), 1.0, 1000, seed=0)
 
 
 FEW = {"jobs": 2000, "warmup": 500, "seeds": 5}
@@ -454,14 +454,12 @@ class TestRefusals:
         assert simulate(PAPER, MLPT(quantum=1e-300, levels=3), **FEW).mean > 0
 
     def test_a_cost_out_of_range_is_refused(self) -> None:
-        queue = Queue(Exponential(1.0), 1.0, preemption_cost=1e250)
         with pytest.raises(ParameterError, match=r"^preemption_cost = 1e\+250"):
-            response_times(queue, MLPT(quantum=1.0, levels=2), [0], [2])
+            Queue(Exponential(1.0), 1.0, preemption_cost=1e250)
 
     def test_a_memory_out_of_range_is_refused(self) -> None:
-        queue = Queue(Exponential(1.0), 1.0, memory=LinearMemory(1e300))
-        with pytest.raises(ParameterError, match=r"^preemption_cost = 0.0"):
-            response_times(queue, MLPT(quantum=1e10, levels=2), [0], [2e10])
+        with pytest.raises(ParameterError, match=r"^slope = 1e\+300"):
+            LinearMemory(1e300)
 
     def test_an_error_in_a_thread_leaves_no_thread_behind(self) -> None:
         before = threading.active_count()

@@ -94,8 +94,10 @@ def test_derivative_is_linear_in_the_hazard_and_A_and_B_are_free_of_it():
     terms = symbolic.two_level_terms()
     assert not (terms.A.has(terms.hazard) or terms.B.has(terms.hazard) or terms.B.has(terms.service_slope))
     assert sp.simplify(sp.diff(terms.derivative, terms.hazard, 2)) == 0
-    assert not differ(sp.diff(terms.A, terms.service_slope) * terms.service_slope, terms.A.subs(
-        terms.restore_slope, terms.restore_slope)), "A is proportional to q′"
+    assert not differ(
+        sp.diff(terms.A, terms.service_slope) * terms.service_slope,
+        terms.A.subs(terms.restore_slope, terms.restore_slope),
+    ), "A is proportional to q′"
 
 
 def test_jump_at_the_threshold():
@@ -139,11 +141,10 @@ def test_derivative_against_differences_of_the_reference(name, memory):
     size, (numeric_memory, growth) = SIZES[name], MEMORIES[memory]
     threshold, factor, rate, cost = 2.125, 0.4, 0.15, 0.1
     queue = Queue(size, rate, threshold, factor, cost, numeric_memory)
-    literal = reference.ReferenceQueue(
-        reference.LAWS[name](*size.parameters), rate, growth, threshold, factor, cost
-    )
+    literal = reference.ReferenceQueue(reference.LAWS[name](*size.parameters), rate, growth, threshold, factor, cost)
     points = [(0.3, "right"), (1.7, "left"), (2.125, "left"), (2.125, "right"), (4.5, "right")]
     with reference.digits():
+
         def response(x):
             return reference.theorem(literal, [literal.service_time(x)]).mean_response_time
 

@@ -1,7 +1,8 @@
 """The command line: ``mlptsym COMMAND [OPTIONS]``.
 
 A command loads what it needs when it runs, so that ``mlptsym --help`` is quick.  It ends with 0; with 1 if something
-it ran failed; with 2 if an option was refused, which one line on standard error explains; with 130 if interrupted.
+it ran failed; with 2 if an option was refused, which one line on standard error explains; with 3 if another
+command holds the output folder; with 130 if interrupted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from mlptsym import __version__
+from mlptsym.cli.batch import batch
 from mlptsym.cli.errors import Command, one_line
 from mlptsym.cli.figures import figures
 from mlptsym.cli.simulation import simulate
@@ -75,6 +77,7 @@ app.command(cls=Command, short_help="Mean response time, by the theory.", epilog
 app.command(cls=Command, short_help="Best quantum, and the rule of thumb for it.", epilog=OPTIMIZE_EXAMPLES)(optimize)
 app.command(cls=Command, short_help="Mean response time, by simulation.", epilog=SIMULATE_EXAMPLES)(simulate)
 app.command(cls=Command, short_help="Draw the figures of the paper.")(figures)
+app.command(cls=Command, short_help="Run many scenarios over the figure notebooks.")(batch)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -108,7 +108,7 @@ def paper_parameters() -> dict[str, Any]:
 
 
 def _cycle() -> Any:
-    from matplotlib import cycler
+    from matplotlib.rcsetup import cycler
 
     return cycler(color=_COLOURS) + cycler(linestyle=_LINE_STYLES)
 

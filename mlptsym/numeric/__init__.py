@@ -1,0 +1,1 @@
+"""Numbers: size laws, queues, policies, mean response times and optima."""

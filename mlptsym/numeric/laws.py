@@ -1,7 +1,8 @@
 """Size laws with numbers: density, tail, hazard, upper partial moments and samples.
 
 Each class holds the parameters of the symbolic law of the same name in `mlptsym.symbolic.laws`; its numeric functions
-are that law's expressions, compiled.  Sizes are in units of work, which is time at service rate one.
+are that law's expressions, compiled.  Sizes are in units of work, which is time at service rate one; scales, rates and
+samples may be anything from 1e-30 to 1e30.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
+from mlptsym.numeric.arrays import floats, running_sum
 
 if TYPE_CHECKING:
     from mlptsym.compile import CompiledFunction
@@ -37,6 +39,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 HIGHEST_ORDER = 3
+TINY = 1e-200
 
 
 @lru_cache(maxsize=64)
@@ -84,9 +87,22 @@ class SizeLaw:
         """Upper end of the support."""
         return math.inf
 
+    @cached_property
+    def reach(self) -> float:
+        """Size beyond which nothing is left of the law in double precision."""
+        if math.isfinite(self.upper_end):
+            return self.upper_end
+        sizes: Floats = 2.0 ** np.arange(-1022.0, 1024.0)
+        left = np.any([moment > 0 for moment in self._closed_moments(sizes, potential=False)], axis=0)
+        return float(np.append(sizes[1:], math.inf)[np.flatnonzero(left).max(initial=0)])
+
     def density(self, x: ArrayLike) -> Floats:
         """Density f(x), shape of ``x``; zero outside the support (point masses: see the law)."""
-        return _compiled_density(type(self).__name__, self.phases)(*self.parameters, _points(x))[0]
+        points = floats("x", x)
+        # quotients of subnormal numbers would come out as zero: so small a size is zero
+        inside = np.where(points < TINY, 0.0, points)
+        density = _compiled_density(type(self).__name__, self.phases)(*self.parameters, inside)[0]
+        return np.where(self.tail(points) > 0, density, 0.0)
 
     def tail(self, x: ArrayLike) -> Floats:
         """Tail P(L > x), shape of ``x``."""
@@ -94,12 +110,13 @@ class SizeLaw:
 
     def hazard(self, x: ArrayLike) -> Floats:
         """Hazard f(x)/P(L > x), shape of ``x``; ``inf`` where nothing is left of the law."""
-        points = _points(x)
+        points = floats("x", x)
         tail, density = self.tail(points), self.density(points)
         gone = tail <= 1e-290
-        hazard = np.divide(density, tail, out=np.full(points.shape, math.inf), where=~gone)
         deep = gone & (points < self.upper_end)
-        hazard[deep] = self._deep_hazard(points[deep])
+        with np.errstate(over="ignore"):
+            hazard: Floats = np.divide(density, tail, out=np.full(points.shape, math.inf), where=~gone)
+            hazard[deep] = self._deep_hazard(points[deep])
         return hazard
 
     def _deep_hazard(self, points: Floats) -> Floats:
@@ -109,7 +126,7 @@ class SizeLaw:
     def upper_moment(self, order: int, x: ArrayLike) -> Floats:
         """E[L^order ; L > x] for order 0 … 3, shape of ``x``; ``inf`` where the moment is infinite."""
         position = validation.integer("order", order, at_least=0, at_most=HIGHEST_ORDER)
-        points = _points(x)
+        points = floats("x", x)
         if position >= self.moment_limit:
             return np.full(points.shape, math.inf)
         return self.partial_moments(points)[position]
@@ -129,22 +146,20 @@ class SizeLaw:
         With ``potential``, the orders from 2 on are replaced, for laws that have one, by functions with the same
         derivative −x^n f(x) that stay finite: only their differences have a meaning.
         """
+        beyond = x >= self.reach
+        if not beyond.any():
+            return self._closed_moments(x, potential=potential)
+        inside = self._closed_moments(np.where(beyond, 0.0, x), potential=potential)
+        return tuple(np.where(beyond, 0.0, moment) for moment in inside)
+
+    def _closed_moments(self, x: Floats, *, potential: bool) -> tuple[Floats, ...]:
+        """The closed forms as they are, which may overflow far out."""
         compiled = _compiled_moments(type(self).__name__, self.phases, potential and self.has_potential)
         return compiled(*self.parameters, x)
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
         """Draw ``count`` independent sizes from a NumPy generator."""
         raise NotImplementedError
-
-
-def _points(x: ArrayLike) -> Floats:
-    try:
-        points = np.asarray(x, dtype=float)
-    except (TypeError, ValueError):
-        validation.refuse("x", x, "a number or an array of numbers >= 0")
-    if np.isnan(points).any() or (points < 0).any():
-        validation.refuse("x", x, "a number or an array of numbers >= 0, none of them nan")
-    return points
 
 
 def _set(law: object, **values: object) -> None:
@@ -171,12 +186,13 @@ class Exponential(SizeLaw):
     rate: float
 
     def __post_init__(self) -> None:
-        _set(self, rate=validation.number("rate", self.rate, above=0))
+        _set(self, rate=validation.magnitude("rate", self.rate))
 
     def _deep_hazard(self, points: Floats) -> Floats:
         return np.full(points.shape, self.rate)
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Draw ``count`` independent sizes."""
         return generator.standard_exponential(count) / self.rate
 
 
@@ -187,9 +203,9 @@ class LogNormal(SizeLaw):
     Parameters
     ----------
     mu : float
-        Mean of log L.
+        Mean of log L, from −69 to 69.
     sigma : float
-        Standard deviation of log L, > 0.
+        Standard deviation of log L, from 1e-6 to 10.
 
     Examples
     --------
@@ -201,16 +217,21 @@ class LogNormal(SizeLaw):
     sigma: float
 
     def __post_init__(self) -> None:
-        _set(self, mu=validation.number("mu", self.mu), sigma=validation.number("sigma", self.sigma, above=0))
+        _set(
+            self,
+            mu=validation.number("mu", self.mu, at_least=-69, at_most=69),
+            sigma=validation.number("sigma", self.sigma, at_least=1e-6, at_most=10),
+        )
 
     def _deep_hazard(self, points: Floats) -> Floats:
         from scipy.special import erfcx
 
         depth = (np.log(np.maximum(points, 1e-300)) - self.mu) / (self.sigma * math.sqrt(2))
-        with np.errstate(over="ignore"):
+        with np.errstate(divide="ignore"):
             return math.sqrt(2 / math.pi) / (np.maximum(points, 1e-300) * self.sigma * erfcx(depth))
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Draw ``count`` independent sizes."""
         return np.exp(self.mu + self.sigma * generator.standard_normal(count))
 
 
@@ -221,7 +242,7 @@ class Weibull(SizeLaw):
     Parameters
     ----------
     shape : float
-        > 0; below one the hazard falls.
+        From 0.05 to 1e6; below one the hazard falls.
     scale : float
         > 0.
     """
@@ -232,14 +253,15 @@ class Weibull(SizeLaw):
     def __post_init__(self) -> None:
         _set(
             self,
-            shape=validation.number("shape", self.shape, above=0),
-            scale=validation.number("scale", self.scale, above=0),
+            shape=validation.number("shape", self.shape, at_least=0.05, at_most=1e6),
+            scale=validation.magnitude("scale", self.scale),
         )
 
     def _deep_hazard(self, points: Floats) -> Floats:
         return self.shape / self.scale * (points / self.scale) ** (self.shape - 1)
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Draw ``count`` independent sizes."""
         return self.scale * generator.standard_exponential(count) ** (1 / self.shape)
 
 
@@ -249,7 +271,9 @@ class Gamma(SizeLaw):
 
     Parameters
     ----------
-    shape, scale : float
+    shape : float
+        From 1e-3 to 1e6.
+    scale : float
         > 0; the mean is shape·scale.
     """
 
@@ -259,14 +283,15 @@ class Gamma(SizeLaw):
     def __post_init__(self) -> None:
         _set(
             self,
-            shape=validation.number("shape", self.shape, above=0),
-            scale=validation.number("scale", self.scale, above=0),
+            shape=validation.number("shape", self.shape, at_least=1e-3, at_most=1e6),
+            scale=validation.magnitude("scale", self.scale),
         )
 
     def _deep_hazard(self, points: Floats) -> Floats:
         return _gamma_hazard(self.shape, points / self.scale) / self.scale
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Draw ``count`` independent sizes."""
         return self.scale * generator.standard_gamma(self.shape, count)
 
 
@@ -285,7 +310,7 @@ class Erlang(SizeLaw):
     Parameters
     ----------
     stages : int
-        Number of stages, >= 1.
+        Number of stages, from 1 to a million.
     rate : float
         Rate of each stage, > 0; the mean is stages/rate.
     """
@@ -296,14 +321,15 @@ class Erlang(SizeLaw):
     def __post_init__(self) -> None:
         _set(
             self,
-            stages=validation.integer("stages", self.stages, at_least=1),
-            rate=validation.number("rate", self.rate, above=0),
+            stages=validation.integer("stages", self.stages, at_least=1, at_most=10**6),
+            rate=validation.magnitude("rate", self.rate),
         )
 
     def _deep_hazard(self, points: Floats) -> Floats:
         return _gamma_hazard(self.stages, points * self.rate) * self.rate
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Draw ``count`` independent sizes."""
         return generator.standard_gamma(self.stages, count) / self.rate
 
 
@@ -329,7 +355,7 @@ class HyperExponential(SizeLaw):
 
     def __post_init__(self) -> None:
         probabilities = validation.numbers("probabilities", self.probabilities, above=0, at_most=1)
-        rates = validation.numbers("rates", self.rates, above=0)
+        rates = validation.numbers("rates", self.rates, at_least=validation.SMALLEST, at_most=validation.LARGEST)
         if len(rates) != len(probabilities):
             validation.refuse("rates", rates, f"as many numbers as there are probabilities ({len(probabilities)})")
         if abs(math.fsum(probabilities) - 1) > 1e-9:
@@ -351,8 +377,10 @@ class HyperExponential(SizeLaw):
         return np.full(points.shape, min(self.rates))
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Draw ``count`` independent sizes."""
         phase = np.searchsorted(np.cumsum(self.probabilities)[:-1], generator.random(count), side="right")
-        return generator.standard_exponential(count) / np.asarray(self.rates)[phase]
+        sizes: Floats = generator.standard_exponential(count) / np.asarray(self.rates)[phase]
+        return sizes
 
 
 @dataclass(frozen=True)
@@ -362,7 +390,7 @@ class Lomax(SizeLaw):
     Parameters
     ----------
     shape : float
-        > 0; E[L^n] is finite for n < shape only.
+        From 0.01 to 1000; E[L^n] is finite for n < shape only.
     scale : float
         > 0.
     """
@@ -374,8 +402,8 @@ class Lomax(SizeLaw):
     def __post_init__(self) -> None:
         _set(
             self,
-            shape=validation.number("shape", self.shape, above=0),
-            scale=validation.number("scale", self.scale, above=0),
+            shape=validation.number("shape", self.shape, at_least=0.01, at_most=1e3),
+            scale=validation.magnitude("scale", self.scale),
         )
 
     @property
@@ -386,12 +414,22 @@ class Lomax(SizeLaw):
     def _deep_hazard(self, points: Floats) -> Floats:
         return self.shape / (self.scale + points)
 
+    @property
+    def reach(self) -> float:
+        """Size from which on every moment is one power of the size, in double precision."""
+        return 1e90 * self.scale
+
     def partial_moments(self, x: Floats, *, potential: bool = False) -> tuple[Floats, ...]:
-        """As in `SizeLaw`; the closed forms have poles at whole shapes, where the moment they stand for is infinite."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return super().partial_moments(x, potential=potential)
+        """As in `SizeLaw`, continued beyond `reach` by the power; potentials are constant from there on."""
+        moments = self._closed_moments(np.minimum(x, self.reach), potential=potential)
+        further = np.maximum(x / self.reach, 1.0)
+        powers = 2 if potential else HIGHEST_ORDER + 1
+        with np.errstate(over="ignore", invalid="ignore"):
+            continued = (m * further ** (n - self.shape) if n < powers else m for n, m in enumerate(moments))
+            return tuple(np.asarray(moment) for moment in continued)
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Draw ``count`` independent sizes."""
         return self.scale * np.expm1(generator.standard_exponential(count) / self.shape)
 
 
@@ -411,7 +449,7 @@ class Uniform(SizeLaw):
 
     def __post_init__(self) -> None:
         low = validation.number("low", self.low, at_least=0)
-        _set(self, low=low, high=validation.number("high", self.high, above=low))
+        _set(self, low=low, high=validation.number("high", self.high, above=low, at_most=validation.LARGEST))
 
     @property
     def upper_end(self) -> float:
@@ -419,6 +457,7 @@ class Uniform(SizeLaw):
         return self.high
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Draw ``count`` independent sizes."""
         # (0, 1] rather than [0, 1): a size is never zero
         return self.high - (self.high - self.low) * generator.random(count)
 
@@ -437,7 +476,7 @@ class Deterministic(SizeLaw):
     smooth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _set(self, value=validation.number("value", self.value, above=0))
+        _set(self, value=validation.magnitude("value", self.value))
 
     @property
     def upper_end(self) -> float:
@@ -446,9 +485,11 @@ class Deterministic(SizeLaw):
 
     def density(self, x: ArrayLike) -> Floats:
         """``inf`` at the value, 0 elsewhere."""
-        return np.where(_points(x) == self.value, math.inf, 0.0)
+        return np.where(floats("x", x) == self.value, math.inf, 0.0)
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Repeat the value; the generator is not used."""
+        del generator
         return np.full(count, self.value)
 
 
@@ -472,20 +513,16 @@ class Empirical(SizeLaw):
     smooth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        allowed = "a one-dimensional sequence of at least one finite number > 0"
-        try:
-            values = np.sort(np.asarray(self.samples, dtype=float))
-        except (TypeError, ValueError):
+        low, high = validation.SMALLEST, validation.LARGEST
+        allowed = f"a one-dimensional sequence of at least one number, each >= {low:g} and <= {high:g}"
+        values = np.sort(floats("samples", self.samples, above=0, finite=True), axis=None)
+        if np.ndim(self.samples) != 1 or values.size == 0:
             validation.refuse("samples", self.samples, allowed)
-        if values.ndim != 1 or values.size == 0:
-            validation.refuse("samples", self.samples, allowed)
-        if not np.isfinite(values).all() or values[0] <= 0:
-            worst = values[~(np.isfinite(values) & (values > 0))][0]
-            validation.refuse("samples", worst, allowed)
+        if not low <= values[0] <= values[-1] <= high:
+            validation.refuse("samples", values[0] if values[0] < low else values[-1], allowed)
         values.flags.writeable = False
-        suffix = np.zeros((HIGHEST_ORDER + 1, values.size + 1))
-        for order in range(HIGHEST_ORDER + 1):
-            suffix[order, :-1] = np.cumsum((values**order)[::-1])[::-1] / values.size
+        suffix = np.zeros((values.size + 1, HIGHEST_ORDER + 1))
+        suffix[:-1] = running_sum(values[::-1, None] ** np.arange(HIGHEST_ORDER + 1))[::-1] / values.size
         _set(self, samples=values, _suffix=suffix)
 
     def __eq__(self, other: object) -> bool:
@@ -509,17 +546,19 @@ class Empirical(SizeLaw):
 
     def density(self, x: ArrayLike) -> Floats:
         """``inf`` at each sample, 0 elsewhere."""
-        points = _points(x)
+        points = floats("x", x)
         position = np.minimum(np.searchsorted(self.samples, points), self.samples.size - 1)
         return np.where(self.samples[position] == points, math.inf, 0.0)
 
     def partial_moments(self, x: Floats, *, potential: bool = False) -> tuple[Floats, ...]:
         """Sums over the samples above ``x``, from suffix sums of the sorted sample."""
+        del potential  # every moment of a sample is finite
         above = np.searchsorted(self.samples, x, side="right")
         suffix: Floats = self._suffix  # type: ignore[attr-defined]
-        return tuple(suffix[order][above] for order in range(HIGHEST_ORDER + 1))
+        return tuple(np.asarray(suffix[above, order]) for order in range(HIGHEST_ORDER + 1))
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Draw ``count`` independent sizes."""
         return generator.choice(self.samples, count)
 
 

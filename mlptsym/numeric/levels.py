@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mlptsym.numeric.arrays import running_sum
 from mlptsym.numeric.queue import Queue
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class LevelSums:
         E[X_j] and Σ_{r≤j} a_{r−1} E[Y_r].
     squares : array, one value per column
         Σ_r E[Y_r²] over the levels that are here.
+    tail, excess, cost : array
+        P(S > t_r), E[(S − t_r)⁺] and c_r, with a row for each boundary t_0 = 0, t_1, …
     """
 
     probability: Floats
@@ -119,11 +122,15 @@ class LevelSums:
     work: Floats
     crossings: Floats
     squares: Floats
+    tail: Floats
+    excess: Floats
+    cost: Floats
 
     @property
     def effective_mean(self) -> Floats:
         """E[S^eff] of the levels that are here."""
-        return self.work[-1]
+        mean: Floats = self.work[-1]
+        return mean
 
     def waiting(self, squares: Floats | None = None) -> Floats:
         """d_j."""
@@ -131,8 +138,9 @@ class LevelSums:
 
     def mean_response_time(self) -> Floats:
         """E[T], eq. (26), one value per column."""
-        waiting = (self.probability * self.weight).sum(axis=0) * self.squares
-        return self.effective_mean + waiting + (self.probability * self.offset).sum(axis=0)
+        weight, offset = (running_sum(self.probability * part)[-1] for part in (self.weight, self.offset))
+        total: Floats = self.effective_mean + weight * self.squares + offset
+        return total
 
 
 def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:
@@ -161,7 +169,7 @@ def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:
     excess = first - edges * tail
 
     rows = count + closed
-    paid = np.cumsum(costs[:rows], axis=0)
+    paid = running_sum(costs[:rows])
     before = edges[:rows].copy()
     before[1:] += paid[:-1]
     ends = (tail[:-1], tail[1:], first[:-1], first[1:], mean, edges[:-1], edges[1:], costs[:-1], costs[1:])
@@ -173,19 +181,21 @@ def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:
         steps = tuple(np.concatenate([above, final[None]]) for above, final in zip(steps, last, strict=True))
     probability, served, completed, crossing_step, square_step, crossing_end = steps
 
-    work = served + np.cumsum(costs[:rows] * tail[:rows], axis=0)
-    crossings = np.cumsum(crossing_step, axis=0) + crossing_end
-    squares = square_step.sum(axis=0)
+    work = served + running_sum(costs[:rows] * tail[:rows])
+    crossings = running_sum(crossing_step) + crossing_end
+    squares = running_sum(square_step)[-1]
     squares += square_end_function(closed)(tail[-1], second[-1], second[0], edges[-1], costs[-1], excess[-1])[0]
     work_before = np.concatenate([np.zeros((1, columns)), work[:-1]])
     weight, offset = waiting_function()(queue.arrival_rate, work_before, work, before, crossings)
-    return LevelSums(probability, weight, offset, completed, before, paid, work, crossings, squares)
+    return LevelSums(
+        probability, weight, offset, completed, before, paid, work, crossings, squares, tail, excess, costs
+    )
 
 
 def _with_start(queue: Queue, boundaries: Floats, *, potential: bool) -> tuple[Floats, Floats, Floats]:
     """M_0, M_1 and M_2 at 0 and at all boundaries."""
     columns = boundaries.shape[1]
-    at_zero = queue.service_moments(0.0, potential=potential)[:3]
+    at_zero = queue.total_moments[potential][:3]
     here = queue.service_moments(boundaries, potential=potential)[:3]
     rows = [np.concatenate([np.full((1, columns), zero), m]) for zero, m in zip(at_zero, here, strict=True)]
     return rows[0], rows[1], rows[2]

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from mlptsym import validation
 
 if TYPE_CHECKING:
+    import sympy as sp
+
     from mlptsym.compile import CompiledFunction
 
 __all__ = ["AffineMemory", "LinearMemory", "Memory", "SaturatingMemory"]
@@ -30,14 +32,19 @@ def _compiled(name: str) -> CompiledFunction:
     from mlptsym.symbolic.symbols import age
 
     law = MEMORY_LAWS[name]()
-    slope = (
-        sp.diff(law.growth, age)
-        .rewrite(sp.Piecewise)
-        .replace(sp.Heaviside, lambda *step: sp.Piecewise((1, step[0] > 0), (0, True)))
-    )
+    # a derivative of Min or Max brings steps, which SymPy takes to be 1/2 where they step
+    slope = sp.diff(law.growth, age).replace(sp.Heaviside, lambda gap, _: _step_to_the_right(gap, age))
     return compile_expressions(
         {**{str(p): p for p in law.parameters}, "a": age}, [law.growth, slope, *law.line, law.smooth_from]
     )
+
+
+def _step_to_the_right(gap: sp.Expr, age: sp.Symbol) -> sp.Expr:
+    """1{gap > 0}, and where the gap is zero its value just to the right."""
+    import sympy as sp
+
+    after = gap >= 0 if sp.diff(gap, age).is_positive else gap > 0
+    return sp.Piecewise((1, after), (0, True))
 
 
 class Memory:
@@ -73,9 +80,11 @@ class Memory:
 
 def _positive(memory: object, *names: str, at_least_zero: tuple[str, ...] = ()) -> None:
     for name in names:
-        object.__setattr__(memory, name, validation.number(name, getattr(memory, name), above=0))
+        object.__setattr__(memory, name, validation.magnitude(name, getattr(memory, name)))
     for name in at_least_zero:
-        object.__setattr__(memory, name, validation.number(name, getattr(memory, name), at_least=0))
+        object.__setattr__(
+            memory, name, validation.number(name, getattr(memory, name), at_least=0, at_most=validation.LARGEST)
+        )
 
 
 @dataclass(frozen=True)

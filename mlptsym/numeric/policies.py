@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
+from mlptsym.numeric.arrays import floats
 
 __all__ = ["FCFS", "MLPT", "Policy"]
 
 Floats = NDArray[np.float64]
+
+MOST_BOUNDARIES = 2**26
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,8 @@ class FCFS:
         return 1
 
     def boundaries(self, limit: float) -> Floats:
-        """No boundaries."""
+        """No boundaries, below any limit."""
+        del limit
         return np.empty(0)
 
 
@@ -63,7 +67,7 @@ class MLPT:
     """
 
     quantum: Any = None
-    levels: float = math.nan
+    levels: Any = math.nan
     quanta: Any = None
     lazy: bool = False
 
@@ -75,9 +79,9 @@ class MLPT:
             validation.refuse("quantum", self.quantum, "given together with levels, or left out if quanta are given")
         if self.quanta is not None:
             quanta = validation.numbers("quanta", self.quanta, above=0)
-            if not (isinstance(self.levels, float) and math.isnan(self.levels)):
-                if self.levels != len(quanta) + 1:
-                    validation.refuse("levels", self.levels, f"left out, or {len(quanta) + 1} as quanta give")
+            given = not (isinstance(self.levels, float) and math.isnan(self.levels))
+            if given and self.levels != len(quanta) + 1:
+                validation.refuse("levels", self.levels, f"left out, or {len(quanta) + 1} as quanta give")
             object.__setattr__(self, "quanta", quanta)
             object.__setattr__(self, "levels", len(quanta) + 1)
         else:
@@ -100,33 +104,28 @@ class MLPT:
     def boundaries(self, limit: float) -> Floats:
         """Boundaries t_1 < t_2 < … below ``limit``, at most k − 1 of them, for a single quantum or quanta."""
         if self.quanta is not None:
-            ends = np.cumsum(self.quanta)
+            with np.errstate(over="ignore"):
+                ends: Floats = np.cumsum(self.quanta)
             return ends[ends < limit]
         if not isinstance(self.quantum, float):
             validation.refuse("quantum", self.quantum, "a single number here")
         if self.levels == 1 or not limit > self.quantum:
             return np.empty(0)
-        count = math.ceil(limit / self.quantum) if math.isfinite(limit) else self.levels
-        if math.isinf(count):
-            validation.refuse("limit", limit, "finite for a policy with infinitely many levels")
-        count = min(count, self.levels - 1)
-        ends = self.quantum * np.arange(1, int(count) + 1)
+        count = min(limit / self.quantum + 1, self.levels - 1)
+        if count > MOST_BOUNDARIES:
+            allowed = f"at least {limit / MOST_BOUNDARIES:.3g}, for at most {MOST_BOUNDARIES} boundaries"
+            validation.refuse("quantum", self.quantum, allowed)
+        with np.errstate(over="ignore"):
+            ends = self.quantum * np.arange(1.0, int(count) + 1)
         return ends[ends < limit]
 
 
 def _quantum(value: Any) -> float | Floats:
-    allowed = "a finite number > 0, or an array of such"
-    if isinstance(value, (str, bytes)):
-        validation.refuse("quantum", value, allowed)
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        validation.refuse("quantum", value, allowed)
+    array = floats("quantum", value, above=0, finite=True)
     if array.ndim == 0:
-        return validation.number("quantum", value, above=0)
-    if array.size == 0 or not np.isfinite(array).all() or (array <= 0).any():
-        wrong = array[~(np.isfinite(array) & (array > 0))]
-        validation.refuse("quantum", float(wrong[0]) if wrong.size else value, allowed)
+        return float(array)
+    if array.size == 0:
+        validation.refuse("quantum", value, "a finite number > 0, or an array of at least one such")
     array = array.copy()
     array.flags.writeable = False
     return array

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
+from mlptsym.numeric.arrays import floats
 from mlptsym.numeric.laws import HIGHEST_ORDER, SizeLaw
 from mlptsym.numeric.memory import LinearMemory, Memory
 
@@ -122,8 +123,12 @@ class Queue:
             "slowdown_threshold": math.inf
             if threshold is None
             else validation.number("slowdown_threshold", threshold, at_least=0, infinite=True),
-            "slowdown_factor": validation.number("slowdown_factor", self.slowdown_factor, above=0, at_most=1),
-            "preemption_cost": validation.number("preemption_cost", self.preemption_cost, at_least=0),
+            "slowdown_factor": validation.number(
+                "slowdown_factor", self.slowdown_factor, at_least=validation.SMALLEST, at_most=1
+            ),
+            "preemption_cost": validation.number(
+                "preemption_cost", self.preemption_cost, at_least=0, at_most=validation.LARGEST
+            ),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -131,23 +136,22 @@ class Queue:
     @property
     def slowdown(self) -> tuple[float, float]:
         """(ℓ_C, β), with the finite pair (0, 1) where there is no slowdown."""
-        threshold = self.slowdown_threshold
-        assert threshold is not None  # set by __post_init__
-        if math.isinf(threshold) or threshold >= self.size.upper_end or self.slowdown_factor == 1.0:
+        threshold = math.inf if self.slowdown_threshold is None else self.slowdown_threshold
+        if math.isinf(threshold) or threshold >= self.size.reach or self.slowdown_factor == 1.0:
             return 0.0, 1.0
         return threshold, self.slowdown_factor
 
     def service_time(self, sizes: ArrayLike) -> Floats:
         """Service time q(L), eq. (3), shape of ``sizes``."""
-        return _compiled_service()[0](*self.slowdown, sizes)[0]
+        return _compiled_service()[0](*self.slowdown, floats("sizes", sizes))[0]
 
     def size_at(self, attained: ArrayLike) -> Floats:
         """Intrinsic size q⁻¹(t) whose service time is ``attained``."""
-        return _compiled_service()[1](*self.slowdown, attained)[0]
+        return _compiled_service()[1](*self.slowdown, floats("attained", attained))[0]
 
     def restore_cost(self, ages: ArrayLike) -> Floats:
         """c(a) = γ g(a), eqs. (4) and (8), shape of ``ages``, in units of time."""
-        return self.preemption_cost * self.memory.growth(ages)
+        return self.preemption_cost * self.memory.growth(floats("ages", ages))
 
     def service_moments(self, attained: ArrayLike, *, potential: bool = False) -> tuple[Floats, ...]:
         """Upper partial moments E[S^n ; S > t], n = 0 … 3, each of the shape of ``attained``.
@@ -155,22 +159,32 @@ class Queue:
         An infinite moment is ``inf``.  With ``potential`` the orders from 2 on are replaced, for laws with infinite
         moments, by finite functions of which only differences have a meaning.
         """
-        points = np.asarray(attained, dtype=float)
+        points = floats("attained", attained)
         threshold, factor = self.slowdown
         x = self.size_at(points)
         here = self.size.partial_moments(x, potential=potential)
         if (threshold, factor) != (0.0, 1.0):
-            there = self.size.partial_moments(np.asarray(threshold), potential=potential)
-            here = _compiled_service_moments()(*here, *there, x, threshold, factor)
+            here = _compiled_service_moments()(*here, *self._moments_at_threshold[potential], x, threshold, factor)
         if potential:
             return here
         limit = self.size.moment_limit
         return tuple(value if order < limit else np.full(points.shape, math.inf) for order, value in enumerate(here))
 
+    @cached_property
+    def _moments_at_threshold(self) -> tuple[tuple[Floats, ...], ...]:
+        """Partial moments of L at ℓ_C, without and with potential: every evaluation of those of S needs them."""
+        threshold = np.asarray(self.slowdown[0])
+        return tuple(self.size.partial_moments(threshold, potential=potential) for potential in (False, True))
+
+    @cached_property
+    def total_moments(self) -> tuple[tuple[Floats, ...], ...]:
+        """`service_moments` at 0, without and with potential."""
+        return tuple(self.service_moments(0.0, potential=potential) for potential in (False, True))
+
     def service_moment(self, order: int) -> float:
         """E[S^order] for order 0 … 3."""
         position = validation.integer("order", order, at_least=0, at_most=HIGHEST_ORDER)
-        return float(self.service_moments(0.0)[position])
+        return float(self.total_moments[False][position])
 
     @property
     def mean_service_time(self) -> float:

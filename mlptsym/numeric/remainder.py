@@ -8,16 +8,34 @@ level number.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlptsym.numeric.laws import SizeLaw
 from mlptsym.numeric.levels import LevelSums, waiting_function
 from mlptsym.numeric.queue import Queue
 
-__all__ = ["Continued", "TailIntegrals", "continued_response_time", "remainder_bound"]
+if TYPE_CHECKING:
+    from mlptsym.compile import CompiledFunction
+
+__all__ = [
+    "Continued",
+    "FarLevels",
+    "Panels",
+    "TailIntegrals",
+    "continued_response_time",
+    "far_levels",
+    "first_levels",
+    "is_continuable",
+    "level_integral",
+    "remainder_bound",
+]
 
 Floats = NDArray[np.float64]
 
@@ -49,18 +67,20 @@ def remainder_bound(queue: Queue, quantum: Floats, sums: LevelSums, t: Floats, t
     tail times a non-decreasing power, so its terms at t_r are bounded by integrals over (t_{r−1}, t_r) with the power
     one quantum later:
 
-    - Σ_{r>N} c_r P(S > t_r) ≤ (1/θ) ∫_t^∞ (κ₀ + κ₁(u + θ)) P(S > u) du;
+    - E[(S − t)⁺] + Σ_{r≥N} c_r P(S > t_r) ≤ E[(S − t)⁺] + c_N P(S > t) + (1/θ) ∫_t^∞ (κ₀ + κ₁(u + θ)) P(S > u) du;
     - Σ_{r>N} E[Y_r²] ≤ (θ + c_N)² P(S > t) + (1/θ) ∫_t^∞ (θ + κ₀ + κ₁(u + θ))² P(S > u) du;
     - Σ_{j>N} p_j d_j with d_j ≤ (λ(squares + 2Z_N)/2 + λ a_{j−1}(X + X(1 − ρ)))/(1 − ρ)², since Z_j ≤ Z_N + a_{j−1}X,
       and a_{j−1} ≤ S + (κ₀S + κ₁S²/2)/θ on S > t_{j−1}.
 
-    The first adds to E[S^eff], the second to squares, which the answer multiplies by Σ p_j weight_j.
+    The first adds to E[S^eff], the second to squares, which the answer multiplies by Σ p_j weight_j.  The derivation in
+    symbols is `mlptsym.symbolic.remainder.remainder`.
     """
     intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
     rate = queue.arrival_rate
     tail, first, second, _ = tails.moments
     ahead = intercept + slope * quantum
-    overhead = (ahead * tails.mean + (slope * tails.first if slope else 0.0)) / quantum
+    cost_here = (intercept + slope * t) * tail
+    overhead = tails.mean + cost_here + (ahead * tails.mean + (slope * tails.first if slope else 0.0)) / quantum
     width = quantum + ahead
     squares = (quantum + intercept + slope * t) ** 2 * tail + (
         width**2 * tails.mean + (2 * width * slope * tails.first + slope**2 * tails.second if slope else 0.0)
@@ -79,8 +99,11 @@ def remainder_bound(queue: Queue, quantum: Floats, sums: LevelSums, t: Floats, t
 # Euler–Maclaurin over geometric panels
 
 NODES = 20
-PANEL_RATIO = 2.0
-LAST_LEVEL = 2.0**400
+PANEL_LENGTH = math.log(2.0)
+NARROWEST = 3e-3
+# what is nothing of a third moment
+NOTHING = 1e-24
+CONTINUED_FROM = 128
 # end corrections B_{2i}/(2i)! of the Euler–Maclaurin formula (NIST DLMF 2.10.1)
 CORRECTIONS = (1 / 12, -1 / 720, 1 / 30240)
 
@@ -105,18 +128,22 @@ def _chebyshev() -> tuple[Floats, Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class _Panels:
-    """Real level numbers from N to very large, on panels of equal ratio with Chebyshev nodes in the logarithm."""
+class Panels:
+    """Real level numbers from N to very large, on panels of equal ratio with Chebyshev nodes in the logarithm.
+
+    Values over them have the shape (…, panels, nodes) of ``level``.
+    """
 
     level: Floats
     half: float
 
     @classmethod
-    def starting_at(cls, first: float, last: float) -> _Panels:
-        count = max(1, int(np.ceil(np.log(last / first) / np.log(PANEL_RATIO))))
-        half = np.log(PANEL_RATIO) / 2
+    def starting_at(cls, first: float, last: float, length: float = PANEL_LENGTH) -> Panels:
+        """Panels from a level number to at least another, each of a length in the logarithm."""
+        count = max(1, math.ceil(math.log(last / first) / length))
+        half = length / 2
         nodes, _, _ = _chebyshev()
-        start = np.log(first) + 2 * half * np.arange(count)
+        start = math.log(first) + 2 * half * np.arange(count)
         level = np.exp(start[:, None] + half * (nodes[None, :] + 1))
         level[0, 0] = first
         return cls(level, half)
@@ -125,8 +152,8 @@ class _Panels:
         """∫ from the first level to each node."""
         _, integrals, _ = _chebyshev()
         within = (values * self.level) @ integrals.T * self.half
-        before = np.concatenate([[0.0], np.cumsum(within[:-1, -1])])
-        return within + before[:, None]
+        within[..., 1:, :] += np.cumsum(within[..., :-1, -1], axis=-1)[..., None]
+        return within
 
     def slope(self, values: Floats) -> Floats:
         """Derivative in the level at each node."""
@@ -135,21 +162,24 @@ class _Panels:
 
     def running_sum(self, values: Floats) -> Floats:
         """Σ of the values at whole levels after the first through each node's level, continued to real levels."""
-        total = self.running_integral(values) + (values - values[0, 0]) / 2
+        total = self.running_integral(values) + (values - values[..., :1, :1]) / 2
         for correction, derivative in zip(CORRECTIONS, self._odd_derivatives(values), strict=True):
-            total += correction * (derivative - derivative[0, 0])
+            total += correction * (derivative - derivative[..., :1, :1])
         return total
 
-    def full_sum(self, values: Floats) -> float:
+    def full_sum(self, values: Floats) -> Floats:
         """Σ of the values at all whole levels after the first: the end is continued as the power law it has become."""
-        total = self.running_integral(values)[-1, -1] - values[0, 0] / 2
-        for correction, derivative in zip(CORRECTIONS, self._odd_derivatives(values), strict=True):
-            total -= correction * derivative[0, 0]
-        end, level = values[-1, -1], self.level[-1, -1]
-        if end != 0.0:
-            power = -level * self.slope(values)[-1, -1] / end
-            total += end * level / (power - 1) if power > 1 else np.inf
-        return float(total)
+        first = values[..., :1, :]
+        total = self.running_integral(values)[..., -1, -1] - first[..., 0, 0] / 2
+        derivatives = Panels(self.level[:1], self.half)._odd_derivatives(first)
+        for correction, derivative in zip(CORRECTIONS, derivatives, strict=True):
+            total -= correction * derivative[..., 0, 0]
+        end, level = values[..., -1, -1], self.level[-1, -1]
+        with np.errstate(all="ignore"):
+            # in the logarithm of the level: dividing by the level itself may leave nothing
+            power = -(values[..., -1, :] @ _chebyshev()[2][-1]) / self.half / end
+            rest = np.where(power > 1, end * level / (power - 1), np.inf)
+        return np.where(end == 0.0, total, total + rest)
 
     def _odd_derivatives(self, values: Floats) -> list[Floats]:
         derivatives = [self.slope(values)]
@@ -160,8 +190,183 @@ class _Panels:
 
 @lru_cache(maxsize=1)
 def _gauss() -> tuple[Floats, Floats]:
-    nodes, weights = np.polynomial.legendre.leggauss(8)
+    # a level beyond N = 128 is so short beside its age that four points give every digit
+    nodes, weights = np.polynomial.legendre.leggauss(4)
     return (nodes + 1) / 2, weights / 2
+
+
+def level_integral(integrands: Callable[[Floats], tuple[Floats, ...]]) -> tuple[Floats, ...]:
+    """Integrals over a level, from functions of the part of it, by Gauss–Legendre.
+
+    Far out, differences of moments would lose all digits.
+    """
+    nodes, weights = _gauss()
+    return tuple((values * weights).sum(axis=-1) for values in integrands(nodes))
+
+
+@lru_cache(maxsize=1)
+def _integrand_function() -> CompiledFunction:
+    """What is integrated over a level for p_n, E[Y_n] and E[Y_n²], and the derivatives of the three in θ."""
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.gradient import piece_integrands
+    from mlptsym.symbolic.symbols import quantum
+
+    terms = piece_integrands()
+    inputs = {
+        "quantum": quantum,
+        "number": terms.number,
+        "fraction": terms.fraction,
+        "cost": terms.cost,
+        "cost_slope": terms.cost_slope,
+        "tail": terms.tail,
+        "density": terms.density,
+        "density_slope": terms.density_slope,
+        "start_tail": terms.start_tail,
+        "start_density": terms.start_density,
+    }
+    values = [terms.probability, terms.piece_mean, terms.piece_square]
+    return compile_expressions(
+        inputs, [*values, terms.probability_slope, terms.piece_mean_slope, terms.piece_square_slope]
+    )
+
+
+@lru_cache(maxsize=64)
+def _size_function(name: str, phases: tuple[int, ...]) -> CompiledFunction:
+    """Tail, density and its derivative, for a size law that is smooth on (0, ∞)."""
+    import sympy as sp
+
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.laws import LAWS, point
+
+    law = LAWS[name](*phases)
+    arguments = {**{str(p): p for p in law.parameters}, "x": point}
+    return compile_expressions(arguments, [law.closed_moment(0), law.density, sp.diff(law.density, point)])
+
+
+@dataclass(frozen=True)
+class FarLevels:
+    """Theorem 4.5 at real level numbers beyond those that are summed one by one, for m quanta.
+
+    Attributes
+    ----------
+    panels : Panels
+        The level numbers; arrays over them have the shape (m, panels, nodes).
+    cost_slope : float
+        dc/dt, constant there.
+    probability, piece_mean, piece_square : array
+        p, E[Y] and E[Y²] of a level.
+    probability_slope, piece_mean_slope, piece_square_slope : array
+        Their derivatives in θ.
+    before, work, crossings : array
+        a, E[X] and Σ a E[Y], as in `LevelSums`.
+    effective_mean, squares : array, shape (m,)
+        E[S^eff] and Σ E[Y_r²] of all levels, near and far.
+    """
+
+    panels: Panels
+    cost_slope: float
+    probability: Floats
+    piece_mean: Floats
+    piece_square: Floats
+    probability_slope: Floats
+    piece_mean_slope: Floats
+    piece_square_slope: Floats
+    before: Floats
+    work: Floats
+    crossings: Floats
+    effective_mean: Floats
+    squares: Floats
+
+
+def far_levels(queue: Queue, quanta: Floats, sums: LevelSums) -> FarLevels:
+    """`FarLevels` after the N levels of ``sums``, N at least that of `first_levels`."""
+    first = float(len(sums.probability))
+    last = max(_last_level(queue, float(quanta.min())), 4 * first)
+    panels = Panels.starting_at(first, last, _panel_length(queue.size))
+    theta = quanta[:, None, None]
+    start = (panels.level - 1) * theta
+    cost = queue.restore_cost(start)
+    cost_slope = queue.preemption_cost * float(queue.memory.slope_at(start[0, -1, -1]))
+    start_tail, start_density, _ = _service_law(queue, start)
+
+    def integrands(fraction: Floats) -> tuple[Floats, ...]:
+        inner = _service_law(queue, start[..., None] + theta[..., None] * fraction)
+        level = (theta[..., None], panels.level[..., None], fraction, cost[..., None], cost_slope)
+        return _integrand_function()(*level, *inner, start_tail[..., None], start_density[..., None])
+
+    probability, piece_mean, piece_square, *slopes = level_integral(integrands)
+    before = start + _running_cost(sums.before, quanta, cost, panels.level)
+    work_here = sums.work[-1]
+    return FarLevels(  # type: ignore[call-arg]  # the slopes are five
+        panels,
+        cost_slope,
+        probability,
+        piece_mean,
+        piece_square,
+        *slopes,
+        before,
+        work_here[:, None, None] + panels.running_sum(piece_mean),
+        sums.crossings[-1][:, None, None] + panels.running_sum(before * piece_mean),
+        work_here + panels.full_sum(piece_mean),
+        sums.squares + panels.full_sum(piece_square),
+    )
+
+
+def _service_law(queue: Queue, attained: Floats) -> tuple[Floats, Floats, Floats]:
+    """Tail, density and its derivative of S beyond q(ℓ_C), for a smooth size law."""
+    size, (_, factor) = queue.size, queue.slowdown
+    x = queue.size_at(attained)
+    tail, density, slope = _size_function(type(size).__name__, size.phases)(*size.parameters, x)
+    there = tail > 0
+    return tail, np.where(there, density * factor, 0.0), np.where(there, slope * factor**2, 0.0)
+
+
+def _running_cost(before: Floats, quanta: Floats, cost: Floats, level: Floats) -> Floats:
+    """c_1 + … + c_{n−2}, exactly: costs are linear in the level from the first far level on."""
+    first = level[0, 0]
+    steps = level - first
+    paid = (before[-1] - quanta * (first - 1))[:, None, None]
+    growth = (cost[..., -1:, -1:] - cost[..., :1, :1]) / steps[-1, -1]
+    running: Floats = paid + steps * cost[..., :1, :1] + growth * steps * (steps - 1) / 2
+    return running
+
+
+def _spread(size: SizeLaw) -> float:
+    """Standard deviation over mean, which is about the standard deviation of the logarithm where it is small."""
+    return math.sqrt(max(size.moment(2) / size.mean**2 - 1, 0.0))
+
+
+def _panel_length(size: SizeLaw) -> float:
+    """Length of a panel over which the nodes resolve the law."""
+    return min(PANEL_LENGTH, 1.5 * _spread(size))
+
+
+def is_continuable(size: SizeLaw) -> bool:
+    """Whether `far_levels` resolves the law: smooth, and not so narrow that the panels would be too many."""
+    return size.smooth and _spread(size) > NARROWEST
+
+
+def _last_level(queue: Queue, quantum: float) -> float:
+    """Where the panels end: beyond it the terms of a power-law tail are powers, any other tail is nothing.
+
+    Of Σ p_j d_j, the terms fall like n^−s for a shape s and bounded costs, faster otherwise, and the next power in them
+    is smaller by n^(1−s).  What the continuation by one power gets wrong is the product of the two, n^(2−2s).
+    """
+    mean = queue.mean_service_time
+    if math.isfinite(queue.size.moment_limit):
+        return 10 ** min(max(8 / (queue.size.moment_limit - 1), 20.0), 120.0) * max(mean / quantum, 1.0)
+    ages = mean * 2.0 ** np.arange(0.0, 600.0)
+    third = queue.service_moments(ages)[3]
+    return float(ages[np.argmax(~(third > NOTHING * queue.service_moment(3)))]) / quantum
+
+
+def first_levels(queue: Queue, quanta: Floats) -> Floats:
+    """How many levels to sum one by one, for each quantum, before `far_levels` may begin."""
+    least = math.ceil(CONTINUED_FROM * PANEL_LENGTH / _panel_length(queue.size))
+    threshold = float(queue.service_time(queue.slowdown[0]))
+    smooth_from = max(threshold, queue.memory.smooth_from if queue.preemption_cost > 0 else 0.0)
+    levels: Floats = np.maximum(least, np.ceil(smooth_from / quanta) + 2)
+    return levels
 
 
 @dataclass(frozen=True)
@@ -183,7 +388,7 @@ def continued_response_time(queue: Queue, quantum: float, sums: LevelSums) -> Co
     quantum : float
         θ.
     sums : LevelSums
-        The first N levels (one column); Nθ lies beyond q(ℓ_C) and the last bend of g, and N ≥ 128.
+        The first N levels (one column), N from `first_levels`.
 
     Returns
     -------
@@ -195,45 +400,13 @@ def continued_response_time(queue: Queue, quantum: float, sums: LevelSums) -> Co
     Relative error below 1e-9 for shapes at least 0.05 above the last infinite moment, as measured against 50-digit
     sums; usually below 1e-12.
     """
-    first = float(len(sums.probability))
-    last = min(LAST_LEVEL, 1e120 / quantum) if np.isinf(queue.size.upper_end) else LAST_LEVEL
-    panels = _Panels.starting_at(first, max(last, 4 * first))
-    level = panels.level
-    t = level * quantum
-    rate, column = queue.arrival_rate, 0
-    _, factor = queue.slowdown
-
-    # pieces by Gauss–Legendre over one quantum: differences of moments would lose all digits far out
-    nodes, weights = _gauss()
-    inner = t[..., None] - quantum + quantum * nodes
-    x = queue.size_at(inner)
-    tail = queue.size.partial_moments(x)[0]
-    density = queue.size.density(x) * factor
-    served = quantum * (tail * weights).sum(axis=-1)
-    served_square = 2 * quantum**2 * (tail * nodes * weights).sum(axis=-1)
-    probability = quantum * (density * weights).sum(axis=-1)
-    reached = queue.size.partial_moments(queue.size_at(t - quantum))[0]
-    cost = queue.restore_cost(t - quantum)
-    piece_mean = served + cost * reached
-    piece_square = served_square + 2 * cost * served + cost**2 * reached
-
-    # costs are linear in the level from here on, so their running sum is exact
-    slope = float(queue.restore_cost(quantum * (first + 1)) - queue.restore_cost(quantum * first))
-    paid_first = float(sums.before[-1, column]) - quantum * (first - 1)  # c_1 + … + c_{N−2}
-    steps = level - first
-    first_cost = float(queue.restore_cost(quantum * (first - 1)))
-    paid = paid_first + steps * first_cost + slope * steps * (steps - 1) / 2
-    before = t - quantum + paid
-
-    rest = panels.full_sum(piece_mean)
-    work_here = float(sums.work[-1, column])
-    work = work_here + panels.running_sum(piece_mean)
-    crossings = float(sums.crossings[-1, column]) + panels.running_sum(before * piece_mean)
-    squares = float(sums.squares[column]) + panels.full_sum(piece_square)
-    weight, offset = waiting_function()(rate, work - piece_mean, work, before, crossings)
-    waiting = squares * (
-        float((sums.probability * sums.weight).sum(axis=0)[column]) + panels.full_sum(probability * weight)
+    far = far_levels(queue, np.array([quantum]), sums)
+    weight, offset = waiting_function()(
+        queue.arrival_rate, far.work - far.piece_mean, far.work, far.before, far.crossings
     )
-    waiting += float((sums.probability * sums.offset).sum(axis=0)[column]) + panels.full_sum(probability * offset)
-    effective = work_here + rest
-    return Continued(effective + waiting if rate * effective < 1 else float("inf"), effective, squares)
+    near_weight, near_offset = ((sums.probability * part).sum(axis=0) for part in (sums.weight, sums.offset))
+    waiting = far.squares * (near_weight + far.panels.full_sum(far.probability * weight))
+    waiting += near_offset + far.panels.full_sum(far.probability * offset)
+    effective = float(far.effective_mean[0])
+    stable = queue.arrival_rate * effective < 1
+    return Continued(effective + float(waiting[0]) if stable else math.inf, effective, float(far.squares[0]))

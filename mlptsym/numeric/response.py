@@ -13,7 +13,14 @@ from mlptsym import validation
 from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.remainder import Continued, TailIntegrals, continued_response_time, remainder_bound
+from mlptsym.numeric.remainder import (
+    Continued,
+    TailIntegrals,
+    continued_response_time,
+    first_levels,
+    is_continuable,
+    remainder_bound,
+)
 
 __all__ = ["LevelTable", "Solution", "level_table", "mean_response_time", "moments_needed", "solve"]
 
@@ -22,9 +29,10 @@ Floats = NDArray[np.float64]
 BLOCK_CELLS = 2**15
 REMAINDER = 1e-13
 DIRECT_LEVELS = 2**20
-CONTINUED_FROM = 128
-LEVEL_LIMIT = 2**24
+LEVEL_LIMIT = 2**22
 CELL_LIMIT = 2**30
+MOST_LEVELS = 1e300
+LEAST_SHAPE = 1.05
 
 
 def moments_needed(queue: Queue, levels: float) -> int:
@@ -75,14 +83,15 @@ def mean_response_time(queue: Queue, policy: Policy) -> Any:
     Raises
     ------
     ParameterError
-        For MLPT′ (``lazy=True``), which only simulation answers, and for work beyond a stated limit: more than 2²⁴
+        For MLPT′ (``lazy=True``), which only simulation answers, and for work beyond a stated limit: more than 2²²
         levels for one quantum, or 2³⁰ levels in all.
 
     Notes
     -----
     Finite k: theorem 4.5, eqs. (26)–(28).  k = ∞: levels are summed until the proved bound on the rest is below 1e-13
     of the answer; where that takes more than 2²⁰ levels, and for power-law tails, where it cannot be reached, the
-    rest is added by an Euler–Maclaurin formula with a relative error below 1e-9.
+    rest is added by an Euler–Maclaurin formula with a relative error below 1e-9 (usually 1e-12).  Power laws with a
+    shape below 1.05, whose levels beyond 1e120 still count, are refused.
 
     Examples
     --------
@@ -137,39 +146,56 @@ def solve(queue: Queue, policy: Policy) -> Solution:
         times, loads = _infinite(queue, quanta.ravel())
     else:
         times, loads = _finite(queue, _unit_boundaries(policy), quanta.ravel())
+    _refuse_overflow(queue, policy, times, loads)
     if quanta.ndim == 0:
         return Solution(float(times[0]), float(loads[0]), bool(loads[0] < 1))
     shaped = [values.reshape(quanta.shape) for values in (times, loads)]
-    return Solution(*shaped, shaped[1] < 1)
+    return Solution(shaped[0], shaped[1], shaped[1] < 1)
+
+
+def _refuse_overflow(queue: Queue, policy: Policy, times: Floats, loads: Floats) -> None:
+    """Refuse a queue in which something other than a moment that is infinite has overflowed."""
+    infinite = queue.size.moment_limit <= moments_needed(queue, policy.levels)
+    saturated = loads > 1 - 1e-9  # the next rounding decides, and 1/(1 − ρ)² may be anything
+    if np.isnan(loads).any() or not (np.isfinite(times) | saturated | infinite).all():
+        validation.refuse("queue", queue, "of sizes, rates and costs whose products stay below 1e308")
 
 
 def _unit_boundaries(policy: Policy) -> Floats:
     """Boundaries of a policy with finitely many levels, in units of its quantum."""
     if isinstance(policy, MLPT) and policy.quanta is not None:
-        return np.cumsum(policy.quanta)
+        return policy.boundaries(math.inf)
     if policy.levels > LEVEL_LIMIT:
         validation.refuse("levels", policy.levels, f"at most {LEVEL_LIMIT}, or inf")
     return np.arange(1.0, policy.levels)
 
 
+def _scaled(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> Floats:
+    """Boundaries, one column for each quantum, none far beyond the age that nobody reaches in double precision."""
+    return np.minimum(unit_boundaries[:, None] * quanta[None, :], 2 * queue.service_time(queue.size.reach))
+
+
 def _finite(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> tuple[Floats, Floats]:
     """E[T] and ρ^eff for finitely many levels, one value per quantum."""
-    rows = len(unit_boundaries)
-    _refuse_cost(float(rows + 1) * len(quanta))
-    times, loads = np.empty(len(quanta)), np.empty(len(quanta))
-    finite = queue.size.moment_limit > moments_needed(queue, 2)
-    width = max(1, BLOCK_CELLS // (rows + 1))
+    rows = len(unit_boundaries) + 1
+    _refuse_work(quanta, np.full(len(quanta), float(rows)))
+    times, loads = np.full(len(quanta), np.inf), np.full(len(quanta), np.inf)
+    if not queue.size.moment_limit > 1:
+        return times, loads
+    finite = queue.size.moment_limit > moments_needed(queue, rows)
+    width = max(1, BLOCK_CELLS // rows)
     for start in range(0, len(quanta), width):
         block = slice(start, start + width)
         with np.errstate(all="ignore"):  # columns beyond stability are replaced below
-            boundaries = unit_boundaries[:, None] * quanta[None, block]
-            if queue.size.moment_limit > 1:
-                sums = level_sums(queue, boundaries, closed=True)
-                loads[block] = queue.arrival_rate * sums.effective_mean
-                times[block] = sums.mean_response_time() if finite else np.inf
-            else:
-                loads[block] = np.inf
-    return np.where(loads < 1, times, np.inf), loads
+            sums = level_sums(queue, _scaled(queue, unit_boundaries, quanta[block]), closed=True)
+            loads[block] = queue.arrival_rate * sums.effective_mean
+            times[block] = sums.mean_response_time() if finite else np.inf
+    return _stable(times, loads), loads
+
+
+def _stable(times: Floats, loads: Floats) -> Floats:
+    """E[T] where the queue is stable, else ``inf``; a load within rounding of one may come out on either side."""
+    return np.where((loads < 1) & ~((times <= 0) | np.isnan(times) & (loads > 1 - 1e-9)), times, np.inf)
 
 
 def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
@@ -179,33 +205,37 @@ def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
     growing = needed == 3
     if not queue.size.moment_limit > (2 if growing else 1):
         return times, loads  # E[S^eff] itself is infinite
+    if queue.size.moment_limit < LEAST_SHAPE:
+        allowed = f"a law with a finite moment of order {LEAST_SHAPE:g}, for infinitely many levels"
+        validation.refuse("size", queue.size, allowed)
+    quanta = _scaled(queue, np.ones(1), quanta)[0]
     levels = _levels_to_sum(queue, quanta)
-    continued = levels > DIRECT_LEVELS if queue.size.smooth else np.zeros(len(quanta), dtype=bool)
-    direct = np.flatnonzero(~continued)
-    _refuse_cost(float(levels[direct].sum()), float(levels[direct].max(initial=0)))
-    for index in np.flatnonzero(continued):
-        answer = _continued(queue, float(quanta[index]))
-        times[index], loads[index] = answer.mean_response_time, queue.arrival_rate * answer.effective_mean
-    pending = direct[np.argsort(levels[direct], kind="stable")]
+    pending = np.argsort(levels, kind="stable")
+    continuable = is_continuable(queue.size)
     while len(pending):
+        deep = continuable & (levels[pending] > DIRECT_LEVELS)
+        for index in pending[deep]:
+            answer = _continued(queue, float(quanta[index]))
+            times[index], loads[index] = answer.mean_response_time, queue.arrival_rate * answer.effective_mean
+        pending = pending[~deep]
+        _refuse_work(quanta[pending], levels[pending])
         cells = levels[pending] * np.arange(1, len(pending) + 1)
         width = max(1, int(np.searchsorted(cells, BLOCK_CELLS, side="right")))
         block, pending = pending[:width], pending[width:]
-        times[block], loads[block], rest = _direct(queue, quanta[block], int(levels[block].max()))
-        again = block[(loads[block] < 1) & (rest > REMAINDER * times[block])]
-        if len(again):
+        if len(block):
+            times[block], loads[block], rest = _direct(queue, quanta[block], int(levels[block].max()))
+            again = block[(loads[block] < 1) & ~(rest <= REMAINDER * times[block])]
             levels[again] *= 2
-            _refuse_cost(float(levels[again].sum()), float(levels[again].max()))
             pending = np.concatenate([again, pending])
     if not queue.size.moment_limit > needed:
         times[:] = np.inf
-    return np.where(loads < 1, times, np.inf), loads
+    return _stable(times, loads), loads
 
 
 def _direct(queue: Queue, quanta: Floats, rows: int) -> tuple[Floats, Floats, Floats]:
     """E[T], ρ^eff and the bound on what is left out, for the first ``rows`` levels of infinitely many."""
     with np.errstate(all="ignore"):  # columns beyond stability are replaced by the caller
-        boundaries = np.arange(1.0, rows + 1)[:, None] * quanta[None, :]
+        boundaries = _scaled(queue, np.arange(1.0, rows + 1), quanta)
         sums = level_sums(queue, boundaries, closed=False)
         end = boundaries[-1]
         rest = remainder_bound(queue, quanta, sums, end, TailIntegrals.at(queue, end))
@@ -216,48 +246,48 @@ def _direct(queue: Queue, quanta: Floats, rows: int) -> tuple[Floats, Floats, Fl
 
 def _continued(queue: Queue, quantum: float) -> Continued:
     """The answer with the levels beyond the first few by Euler–Maclaurin."""
-    threshold = float(queue.service_time(queue.slowdown[0]))
-    smooth_from = max(threshold, queue.memory.smooth_from if queue.preemption_cost > 0 else 0.0)
-    rows = max(CONTINUED_FROM, math.ceil(smooth_from / quantum) + 2)
-    _refuse_cost(float(rows), float(rows))
+    rows = first_levels(queue, np.array([quantum]))
+    _refuse_work(np.array([quantum]), rows)
     with np.errstate(all="ignore"):
-        sums = level_sums(queue, np.arange(1.0, rows + 1)[:, None] * quantum, closed=False)
+        sums = level_sums(queue, np.arange(1.0, rows[0] + 1)[:, None] * quantum, closed=False)
         return continued_response_time(queue, quantum, sums)
 
 
-def _levels_to_sum(queue: Queue, quanta: Floats) -> NDArray[np.int64]:
+def _levels_to_sum(queue: Queue, quanta: Floats) -> Floats:
     """A first guess, for each quantum, at the levels after which the rest is negligible.
 
     The same integrals as in `remainder_bound`, relative to the mean service time, on a grid of ages; the caller
     checks the bound itself afterwards.
     """
-    end = float(queue.service_time(queue.size.upper_end)) if math.isfinite(queue.size.upper_end) else math.inf
+    if math.isfinite(queue.size.upper_end):
+        with np.errstate(over="ignore"):
+            return np.ceil(queue.service_time(queue.size.upper_end) / quanta).clip(1, MOST_LEVELS)
     mean = queue.mean_service_time
-    if math.isfinite(end):
-        return np.ceil(end / quanta).clip(1, 2.0**62).astype(np.int64)
     ages = mean * np.geomspace(1e-2, 1e12, 700)
-    tails = TailIntegrals.at(queue, ages)
     intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
     spare = max(1 - queue.base_load, 1e-3)
-    with np.errstate(invalid="ignore"):
+    needed = np.full(len(quanta), MOST_LEVELS)
+    with np.errstate(all="ignore"):  # what overflows is not small
+        tails = TailIntegrals.at(queue, ages)
         per_level = (tails.moments[0] * mean + tails.mean) / mean
-        by_cost = slope**2 * tails.second / mean**3 if slope else 0.0 * per_level
-    needed = np.full(len(quanta), 2.0**62)
-    for index, quantum in enumerate(quanta):
-        scale = (1 + intercept / mean + quantum / mean) ** 2 * (1 + mean / quantum) ** 2
-        small = scale * (per_level + by_cost) <= 1e-15 * spare
-        if small.any():
-            needed[index] = np.ceil(ages[int(np.argmax(small))] / quantum)
-    return needed.clip(8, 2.0**62).astype(np.int64)
+        by_cost = (slope / mean) ** 2 * tails.second / mean if slope else 0.0
+        for index, quantum in enumerate(quanta):
+            scale = (1 + intercept / mean + quantum / mean) ** 2 * (1 + mean / quantum) ** 2
+            small = scale * (per_level + by_cost) <= 1e-15 * spare
+            if small.any():
+                needed[index] = np.ceil(ages[int(np.argmax(small))] / quantum)
+    return needed.clip(8, MOST_LEVELS)
 
 
-def _refuse_cost(cells: float, deepest: float = 0.0) -> None:
+def _refuse_work(quanta: Floats, levels: Floats) -> None:
+    """Refuse more levels than fit into a gigabyte at once, or than are summed in a few minutes."""
+    deepest, total = levels.max(initial=0.0), levels.sum()
     if deepest > LEVEL_LIMIT:
-        validation.refuse(
-            "quantum", f"{deepest:.3g} levels needed", f"large enough to need at most {LEVEL_LIMIT} levels"
-        )
-    if cells > CELL_LIMIT:
-        validation.refuse("quantum", f"{cells:.3g} levels in all", f"such that at most {CELL_LIMIT} are summed")
+        quantum = float(quanta[np.argmax(levels)])
+        least = quantum * deepest / LEVEL_LIMIT
+        validation.refuse("quantum", quantum, f"at least {least:.3g} here (at most {LEVEL_LIMIT} levels are summed)")
+    if total > CELL_LIMIT:
+        validation.refuse("quantum", quanta, f"fewer or larger numbers: {total:.3g} levels in all, over {CELL_LIMIT}")
 
 
 @dataclass(frozen=True)
@@ -304,22 +334,22 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
     ([1, 2], True)
     """
     solution = solve(queue, policy)
+    quantum = policy.quantum if isinstance(policy, MLPT) and policy.quanta is None else 1.0
     if np.ndim(solution.mean_response_time):
-        validation.refuse("quantum", policy.quantum, "a single number for a table by level")
+        validation.refuse("quantum", quantum, "a single number for a table by level")
     if not math.isfinite(solution.mean_response_time):
         validation.refuse(
             "policy", policy, f"one with a finite mean (effective load {solution.effective_load:.6g} here)"
         )
     closed = policy.levels < math.inf
     if closed:
-        scale = policy.quantum if isinstance(policy, MLPT) and policy.quanta is None else 1.0
-        ends = _unit_boundaries(policy) * scale
+        ends = _scaled(queue, _unit_boundaries(policy), np.array([quantum]))[:, 0]
     else:
-        rows = int(_levels_to_sum(queue, np.array([policy.quantum]))[0])
-        ends = policy.quantum * np.arange(1.0, min(rows, DIRECT_LEVELS) + 1)
+        rows = int(_levels_to_sum(queue, np.array([quantum]))[0])
+        ends = _scaled(queue, np.arange(1.0, min(rows, DIRECT_LEVELS) + 1), np.array([quantum]))[:, 0]
     sums = level_sums(queue, ends[:, None], closed=closed)
-    beyond = not closed and queue.size.smooth and len(ends) == DIRECT_LEVELS
-    squares = np.array([_continued(queue, policy.quantum).squares]) if beyond else sums.squares
+    beyond = not closed and is_continuable(queue.size) and len(ends) == DIRECT_LEVELS
+    squares = np.array([_continued(queue, quantum).squares]) if beyond else sums.squares
     occupied = sums.probability[:, 0] > 0
     probability, waiting, completed, paid = (
         column[occupied, 0] for column in (sums.probability, sums.waiting(squares), sums.completed_service, sums.paid)

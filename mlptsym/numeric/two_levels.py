@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
+from mlptsym.numeric.arrays import floats
 from mlptsym.numeric.queue import Queue
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["TwoLevelTerms", "two_level_terms"]
 
 Floats = NDArray[np.float64]
+
+SMALLEST_TAIL = 1e-290
 
 
 @lru_cache(maxsize=1)
@@ -37,9 +40,9 @@ def _compiled() -> CompiledFunction:
         "restore": terms.restore,
         "restore_slope": terms.restore_slope,
         "tail": terms.tail,
-        "hazard": terms.hazard,
         "first_above": terms.first,
         "second_above": terms.second,
+        "hazard": terms.hazard,
     }
     return compile_expressions(inputs, [terms.A, terms.B, terms.tail * (terms.A - terms.B * terms.hazard)])
 
@@ -69,8 +72,8 @@ class TwoLevelTerms:
     @property
     def ratio(self) -> Floats:
         """A/B, which a minimum of E[T] crosses the hazard from below; ``inf`` where the queue is unstable."""
-        stable = self.load < 1
-        return np.divide(self.A, self.B, out=np.full(self.A.shape, np.inf), where=stable & (self.B != 0))
+        infinite: Floats = np.full(self.A.shape, np.inf)
+        return np.divide(self.A, self.B, out=infinite, where=(self.load < 1) & (self.B != 0))
 
 
 def two_level_terms(queue: Queue, x: ArrayLike, *, side: str = "right") -> TwoLevelTerms:
@@ -83,7 +86,7 @@ def two_level_terms(queue: Queue, x: ArrayLike, *, side: str = "right") -> TwoLe
     x : array_like
         Intrinsic sizes, > 0.
     side : {"right", "left"}
-        Which one-sided slope of q to take at x = ℓ_C, where it steps from 1 to 1/β.
+        Which one-sided slope to take of q at x = ℓ_C, where it steps from 1 to 1/β, and of g where it bends.
 
     Returns
     -------
@@ -104,36 +107,32 @@ def two_level_terms(queue: Queue, x: ArrayLike, *, side: str = "right") -> TwoLe
     2.0
     """
     validation.choice("side", side, ("left", "right"))
-    allowed = "a positive finite number, or an array of such"
-    try:
-        points = np.asarray(x, dtype=float)
-    except (TypeError, ValueError):
-        validation.refuse("x", x, allowed)
-    if points.size and not (np.isfinite(points).all() and (points > 0).all()):
-        validation.refuse("x", x, allowed)
+    points = np.minimum(floats("x", x, above=0, finite=True), queue.size.reach)
     if not queue.size.moment_limit > 2:
         validation.refuse("size", queue.size, "a law with a finite second moment, without which E[T] is infinite")
     threshold, factor = queue.slowdown
-    slowed = points >= threshold if side == "right" else points > threshold
+    slope = np.where(points >= threshold if side == "right" else points > threshold, 1 / factor, 1.0)
     service = queue.service_time(points)
     tail, first, second, _ = queue.service_moments(service)
     hazard = queue.size.hazard(points)
+    # where nothing is left of the tail, what remains of a size that long is 1/hazard in the mean
+    gone = tail < SMALLEST_TAIL
+    above = service + np.divide(slope, hazard, out=np.zeros(points.shape), where=gone & (hazard > 0))
+    conditioned = (np.where(gone, SMALLEST_TAIL * above**n, moment) for n, moment in enumerate((tail, first, second)))
     mean, mean_square = queue.service_moment(1), queue.service_moment(2)
     restore = queue.restore_cost(service)
-    load = queue.arrival_rate * (mean + restore * tail)
     with np.errstate(all="ignore"):  # unstable points are replaced below, and hazards may be infinite
+        load = queue.arrival_rate * (mean + restore * tail)
         A, B, derivative = _compiled()(
             queue.arrival_rate,
             mean,
             mean_square,
             service,
-            np.where(slowed, 1 / factor, 1.0),
+            slope,
             restore,
-            queue.preemption_cost * queue.memory.slope_at(service),
-            tail,
+            queue.preemption_cost * queue.memory.slope_at(service if side == "right" else np.nextafter(service, 0.0)),
+            *conditioned,
             hazard,
-            first,
-            second,
         )
     stable = load < 1
     A, B, derivative = (np.where(stable, values, np.inf) for values in (A, B, derivative))

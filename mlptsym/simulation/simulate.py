@@ -12,10 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mlptsym.numeric.capped import CappedGittins
+from mlptsym.numeric.gittins_table import gittins_table
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
+from mlptsym.simulation.gittins_kernel import RestoreLine, compile_gittins_kernel, run_gittins
 from mlptsym.simulation.kernels import compile_kernels, level_visits, run
 from mlptsym.simulation.traces import LARGEST, MOST_JOBS, draw_trace
+from mlptsym.sweeps import on_cluster, sweep
 from mlptsym.validation import integer, refuse
 
 __all__ = ["SimulationResult", "response_times", "simulate", "simulate_many"]
@@ -26,6 +30,8 @@ MOST_SEEDS = 10**5
 MOST_WORKERS = 1024
 
 Floats = NDArray[np.float64]
+SimulatedPolicy = Policy | CappedGittins
+Measure = tuple[float, float]  # mean response time and mean restore time of a trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +50,9 @@ class SimulationResult:
         and `warmup` met the same jobs: the differences of their `seed_means` scatter far less than either.
     jobs, warmup, seeds, root_seed : int
         As given.
+    seed_loads : array of float, shape (seeds,), or None
+        Load with restore times of each seed, ρ₀ + λ · (mean restore time of the measured jobs), where theory does not
+        give it (`CappedGittins`); ``None`` for other policies, whose load `solve` has exactly.
     """
 
     mean: float
@@ -53,21 +62,43 @@ class SimulationResult:
     warmup: int
     seeds: int
     root_seed: int
+    seed_loads: Floats | None = None
+
+    @property
+    def effective_load(self) -> float | None:
+        """Measured load with restore times, or ``None`` (see `seed_loads`)."""
+        return None if self.seed_loads is None else float(self.seed_loads.mean())
+
+    @property
+    def stable(self) -> bool | None:
+        """Whether the measured load is below one by more than three of its standard errors; ``None`` without a load.
+
+        A queue is stable if and only if the server, once busy all the time, does more work than arrives.  In an
+        unstable one that state is soon reached, and the load measured after the warm-up is that of the busy server.
+        The measured load scatters far less than the mean response time, as ρ₀ is known and only the restore times are
+        sampled.  For a single seed, below one is all that is asked.
+        """
+        if self.seed_loads is None:
+            return None
+        load, seeds = float(self.seed_loads.mean()), self.seed_loads.size
+        error = float(self.seed_loads.std(ddof=1)) / math.sqrt(seeds) if seeds > 1 else 0.0
+        return load + 3 * error < 1
 
 
-def response_times(queue: Queue, policy: Policy, arrival_times: ArrayLike, sizes: ArrayLike) -> Floats:
+def response_times(queue: Queue, policy: SimulatedPolicy, arrival_times: ArrayLike, sizes: ArrayLike) -> Floats:
     """Response time of every job of a given trace.
 
     Algorithm 1 of the paper: strict priority between levels, FCFS inside a level, a quantum is never interrupted, an
     unfinished job is demoted at each boundary also when it is alone, and pays the cost of its preemption when it is
     next scheduled.  A job whose service time equals a boundary is complete there.  An arrival at the very instant of a
     decision is admitted before the decision is taken; jobs that arrive together are served in the order given.
+    `CappedGittins` has rules of its own, stated there.
 
     Parameters
     ----------
     queue : Queue
-        Its arrival rate and size law are not used.
-    policy : FCFS or MLPT
+        Its arrival rate is not used, and its size law only by `CappedGittins`, for the index.
+    policy : FCFS, MLPT or CappedGittins
     arrival_times : array of float, shape (jobs,)
         Non-decreasing, not negative, in units of service at rate one.
     sizes : array of float, shape (jobs,)
@@ -104,12 +135,12 @@ def response_times(queue: Queue, policy: Policy, arrival_times: ArrayLike, sizes
         refuse(f"arrival_times[{index}]", arrivals[index], f"at least the time before it, {arrivals[index - 1]}")
     if not arrivals.size:
         return np.empty(0)
-    return _response_times(queue, policy, arrivals, _service_times(queue, intrinsic))
+    return _served(queue, policy, arrivals, _service_times(queue, intrinsic))[0]
 
 
 def simulate(
     queue: Queue,
-    policy: Policy,
+    policy: SimulatedPolicy,
     jobs: int = 100_000,
     warmup: int = 20_000,
     seeds: int = 8,
@@ -129,7 +160,7 @@ def simulate(
     Parameters
     ----------
     queue : Queue
-    policy : FCFS or MLPT
+    policy : FCFS, MLPT or CappedGittins
     jobs : int
         Measured jobs of each seed, >= 1.
     warmup : int
@@ -139,7 +170,8 @@ def simulate(
     root_seed : int
         The number all traces derive from, >= 0.
     workers : int, optional
-        Threads; by default as many as there are processors.
+        Threads; by default as many as there are processors.  Inside ``with mlptsym.parallel(dask=…)`` the seeds go to
+        the cluster instead.
 
     Returns
     -------
@@ -165,7 +197,7 @@ def simulate(
 
 def simulate_many(
     queue: Queue,
-    policies: Iterable[Policy],
+    policies: Iterable[SimulatedPolicy],
     jobs: int = 100_000,
     warmup: int = 20_000,
     seeds: int = 8,
@@ -178,7 +210,7 @@ def simulate_many(
     Parameters
     ----------
     queue : Queue
-    policies : iterable of FCFS and MLPT
+    policies : iterable of FCFS, MLPT and CappedGittins
     jobs, warmup, seeds, root_seed, workers
         As for `simulate`.
 
@@ -193,7 +225,7 @@ def simulate_many(
         As for `simulate`.
     """
     if not isinstance(policies, Iterable):
-        refuse("policies", policies, "several policies, each FCFS or MLPT")
+        refuse("policies", policies, "several policies, each CappedGittins, FCFS or MLPT")
     chosen = list(policies)
     _checked(queue, *chosen)
     jobs = integer("jobs", jobs, at_least=1, at_most=MOST_JOBS)
@@ -206,23 +238,44 @@ def simulate_many(
         trace = draw_trace(queue.size, queue.arrival_rate, warmup + jobs, seed=seed, root_seed=root_seed)
         return trace.arrival_times, _service_times(queue, trace.sizes)
 
-    def measure(policy: Policy, arrival_times: Floats, service_times: Floats) -> float:
-        return float(_response_times(queue, policy, arrival_times, service_times)[warmup:].mean())
+    def measure(policy: SimulatedPolicy, arrival_times: Floats, service_times: Floats) -> Measure:
+        responses, overheads = _served(queue, policy, arrival_times, service_times)
+        overhead = math.nan if overheads is None else float(overheads[warmup:].mean())
+        return float(responses[warmup:].mean()), overhead
 
     if not chosen:
         return ()
-    _compile(queue)
-    means = np.array(list(_in_parallel(draw, measure, chosen, seeds, workers)))
-    return tuple(_result(column.copy(), jobs, warmup, root_seed) for column in means.T)
+    _compile(queue, chosen)
+    if on_cluster():
+        rows = sweep(lambda seed: _measured(measure, chosen, draw(seed)), range(seeds))
+    else:
+        rows = list(_in_parallel(draw, measure, chosen, seeds, workers))
+    results = []
+    for policy, column in zip(chosen, zip(*rows, strict=True), strict=True):
+        means, overheads = np.array(column).T
+        loads = None
+        if isinstance(policy, CappedGittins):
+            loads = queue.base_load + queue.arrival_rate * overheads
+            loads.flags.writeable = False
+        results.append(_result(means.copy(), loads, jobs, warmup, root_seed))
+    return tuple(results)
+
+
+def _measured(
+    measure: Callable[[SimulatedPolicy, Floats, Floats], Measure],
+    policies: Sequence[SimulatedPolicy],
+    trace: tuple[Floats, Floats],
+) -> list[Measure]:
+    return [measure(policy, *trace) for policy in policies]
 
 
 def _in_parallel(
     draw: Callable[[int], tuple[Floats, Floats]],
-    measure: Callable[[Policy, Floats, Floats], float],
-    policies: Sequence[Policy],
+    measure: Callable[[SimulatedPolicy, Floats, Floats], Measure],
+    policies: Sequence[SimulatedPolicy],
     seeds: int,
     workers: int,
-) -> Iterator[list[float]]:
+) -> Iterator[list[Measure]]:
     """Measure every policy on every trace, in threads; give the measures of one trace after the other.
 
     Small quanta cost a hundred times as much as large ones, so each policy on each trace is a task of its own.  Traces
@@ -231,7 +284,7 @@ def _in_parallel(
     with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
             traces = deque(pool.submit(draw, seed) for seed in range(min(workers, seeds)))
-            rows: deque[list[Future[float]]] = deque()
+            rows: deque[list[Future[Measure]]] = deque()
             for seed in range(seeds):
                 trace = traces.popleft().result()
                 rows.append([pool.submit(measure, policy, *trace) for policy in policies])
@@ -246,7 +299,7 @@ def _in_parallel(
             raise
 
 
-def _result(seed_means: Floats, jobs: int, warmup: int, root_seed: int) -> SimulationResult:
+def _result(seed_means: Floats, seed_loads: Floats | None, jobs: int, warmup: int, root_seed: int) -> SimulationResult:
     """Mean and standard error over the seeds, safe from overflow."""
     seeds = seed_means.size
     scale = float(seed_means.max()) or 1.0
@@ -260,6 +313,35 @@ def _result(seed_means: Floats, jobs: int, warmup: int, root_seed: int) -> Simul
         warmup=warmup,
         seeds=seeds,
         root_seed=root_seed,
+        seed_loads=seed_loads,
+    )
+
+
+def _served(
+    queue: Queue, policy: SimulatedPolicy, arrival_times: Floats, service_times: Floats
+) -> tuple[Floats, Floats | None]:
+    """Response times, and restore times where they are measured."""
+    if isinstance(policy, CappedGittins):
+        return _by_index(queue, policy, arrival_times, service_times)
+    return _response_times(queue, policy, arrival_times, service_times), None
+
+
+def _by_index(
+    queue: Queue, policy: CappedGittins, arrival_times: Floats, service_times: Floats
+) -> tuple[Floats, Floats]:
+    """Response and restore times under the Gittins index."""
+    jobs, limit, quantum = service_times.size, float(service_times.max()), policy.quantum_for(queue)
+    most = jobs * (min(policy.preemptions, limit / quantum + jobs) + 1)
+    if most > MOST_VISITS and float(service_times.sum()) / quantum + 2 * jobs > MOST_VISITS:
+        least = float(service_times.sum()) / (MOST_VISITS - 2 * jobs)
+        refuse("minimum_quantum", quantum, f"at least {least:.3g}, for at most {MOST_VISITS:.0e} quanta of {jobs} jobs")
+    with np.errstate(over="ignore", invalid="ignore"):
+        line, cost = RestoreLine.of(queue), queue.restore_cost(limit)
+    if not cost <= LARGEST:
+        refuse("preemption_cost", queue.preemption_cost, f"at most {LARGEST:g} for the memory of the largest job")
+    cap = policy.preemptions
+    return run_gittins(
+        arrival_times, service_times, gittins_table(queue), line, preemptions=cap, minimum_quantum=quantum
     )
 
 
@@ -308,18 +390,23 @@ def _vector(name: str, values: ArrayLike) -> Floats:
     return vector
 
 
-def _checked(queue: Queue, *policies: Policy) -> None:
+def _checked(queue: Queue, *policies: SimulatedPolicy) -> None:
     if not isinstance(queue, Queue):
         refuse("queue", queue, "a Queue")
     for policy in policies:
+        if isinstance(policy, CappedGittins):
+            gittins_table(queue)  # refuses a law without a mean
+            continue
         if not isinstance(policy, (FCFS, MLPT)):
-            refuse("policy", policy, "FCFS or MLPT")
+            refuse("policy", policy, "CappedGittins, FCFS or MLPT")
         policy.boundaries(0.0)  # refuses an array of quanta
 
 
-def _compile(queue: Queue) -> None:
+def _compile(queue: Queue, policies: Sequence[SimulatedPolicy]) -> None:
     """Compile what is not compiled yet, before there are threads."""
     compile_kernels()
+    if any(isinstance(policy, CappedGittins) for policy in policies):
+        compile_gittins_kernel()
     queue.restore_cost(queue.service_time(np.zeros(1)))
 
 

@@ -1,4 +1,4 @@
-"""Algorithm 1 for one job: the pieces in which MLPT serves it, and what they add up to (eqs. (8)–(11), (13), (17), (19)).
+"""Algorithm 1 for one job: the pieces in which MLPT serves it, and their sums (eqs. (8)–(11), (13), (17), (19)).
 
 A job that enters level r has attained t_{r−1}.  The server first spends the restore cost c_{r−1}, then serves until
 the job completes or has attained t_r.  This piece, Y_r, is never interrupted; X_j = Y_1 + … + Y_j is all that is done

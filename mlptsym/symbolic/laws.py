@@ -183,7 +183,7 @@ def hyperexponential(phases: int = 2) -> SizeLaw:
         return sp.Add(
             *(
                 probability * of_phase.subs(single.parameters[0], rate)
-                for probability, rate in zip(probabilities, rates)
+                for probability, rate in zip(probabilities, rates, strict=True)
             )
         )
 
@@ -295,7 +295,7 @@ LAWS: dict[str, Callable[..., SizeLaw]] = {
 
 @dataclass(frozen=True)
 class MomentDefects:
-    """What must be zero for a closed-form moment to be right: the defects of its derivative and of its two end values."""
+    """What must be zero for a closed-form moment to be right: the defects of its derivative and end values."""
 
     derivative: sp.Expr
     start: sp.Expr
@@ -324,7 +324,7 @@ def moment_defects(law: SizeLaw, order: int) -> MomentDefects:
 
 
 def potential_defect(law: SizeLaw, order: int) -> sp.Expr:
-    """d/dx of the law's potential of an order, plus x^n f(x); zero if and only if its differences are partial moments."""
+    """d/dx of the law's potential, plus x^n f(x); zero if and only if its differences are partial moments."""
     if law.potential is None:
         raise ValueError(f"{law.name} has no potential beside its closed moments")
     return _proved_form((sp.diff(law.potential(order), point) + point**order * law.density).doit())

@@ -77,7 +77,7 @@ class UpperMoment(sp.Function):
 
 
 class Indicator(sp.Function):
-    """``Indicator(variable, t)`` = 1{variable > t}: zero at variable = t, where a job that needs exactly t completes."""
+    """``Indicator(variable, t)`` = 1{variable > t}: zero at t itself, where a job that needs exactly t completes."""
 
     nargs = 2
 
@@ -181,7 +181,7 @@ def _is_positive(difference: sp.Expr, points: tuple[sp.Expr, ...], position: int
             return bool(positive)
     if slope.is_zero or not slope.is_number:
         raise ValueError(f"the sign of {difference} is not decided by the breakpoints {points[1:-1]}")
-    root = sp.simplify(variable - difference / slope)
+    root = sp.expand(variable - difference / slope)
     if root not in points:
         raise ValueError(f"the expression changes at {root}, which is not among the breakpoints {points[1:-1]}")
     return bool(slope > 0) == (points.index(root) <= position)

@@ -13,7 +13,7 @@ import sympy as sp
 
 from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_size, piece
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
-from mlptsym.symbolic.symbols import arrival_rate, attained, level, restore_cost, service
+from mlptsym.symbolic.symbols import attained, level, restore_cost, service
 from mlptsym.symbolic.waiting import _root, delay_with_new_arrivals, waiting_time, work_balance
 
 __all__ = [
@@ -38,6 +38,7 @@ def mean_response_time(levels: int) -> sp.Expr:
 
     Examples
     --------
+    >>> from mlptsym.symbolic.symbols import arrival_rate
     >>> pollaczek_khinchine = mean() + arrival_rate * mean(order=2) / (2 * (1 - arrival_rate * mean()))
     >>> sp.simplify(mean_response_time(1) - pollaczek_khinchine)
     0

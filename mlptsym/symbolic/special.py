@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import sympy as sp
 from sympy.core.function import ArgumentIndexError
 
@@ -75,6 +76,8 @@ class RelativeExponential(sp.Function):
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
         (point,) = self.args
+        if argindex != 1:
+            raise ArgumentIndexError(self, argindex)
         return (sp.exp(point) - self) / point
 
     def doit(self, **hints: Any) -> sp.Expr:
@@ -83,6 +86,13 @@ class RelativeExponential(sp.Function):
 
     def _eval_evalf(self, precision: int) -> sp.Expr | None:
         (point,) = self.args
-        # e^z − 1 loses as many bits as z is small
-        extra = 2 * precision + 64
-        return ((sp.exp(point) - 1) / point)._eval_evalf(extra)
+        if not point.is_number:
+            return None
+        with mpmath.workprec(precision):
+            number = point._to_mpmath(precision)
+            return sp.Expr._from_mpmath(mpmath.expm1(number) / number, precision)
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        point = printer._print(self.args[0])
+        body = rf"\frac{{e^{{{point}}} - 1}}{{{point}}}"
+        return body if exp is None else rf"\left({body}\right)^{{{exp}}}"

@@ -1,4 +1,4 @@
-"""Two levels: corollary 4.6, its derivative, the functions A and B of appendix A, and the jump at ℓ_C (eqs. (29), (30)).
+"""Two levels: corollary 4.6, its derivative, A and B of appendix A, and the jump at ℓ_C (eqs. (29), (30)).
 
 The boundary is put at θ = q(x), the service time of an intrinsic size x, so that the tail of S at θ is that of L at
 x. Differentiating theorem 4.5 for k = 2 in x by the rules of calculus (the partial moments bring the density of S, by
@@ -89,7 +89,7 @@ def two_level_terms() -> TwoLevelTerms:
     slope_of_c = sp.Subs(sp.Derivative(c(quantum), quantum), quantum, q(x))
     names = {c(q(x)): symbols[2], q(x).diff(x): symbols[1], q(x): symbols[0]}
     derivative = derivative.subs(slope_of_c.doit(), symbols[3]).replace(
-        lambda node: isinstance(node, sp.Subs), lambda node: symbols[3]
+        lambda node: isinstance(node, sp.Subs), lambda _: symbols[3]
     )
     for old, new in at_point.items():
         derivative = derivative.subs(old, new)
@@ -98,7 +98,10 @@ def two_level_terms() -> TwoLevelTerms:
     per_survivor = derivative / survival
     A = sp.expand(per_survivor.subs(hazard, 0), deep=False)
     B = -sp.diff(per_survivor, hazard)
-    return TwoLevelTerms(*symbols, survival, hazard, first, second, A, B, derivative)
+    service, service_slope, restore, restore_slope = symbols
+    return TwoLevelTerms(
+        service, service_slope, restore, restore_slope, survival, hazard, first, second, A, B, derivative
+    )
 
 
 def jump_ratio() -> sp.Expr:

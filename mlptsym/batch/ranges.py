@@ -1,0 +1,85 @@
+"""The ranges of the notebooks' parameters, as the library itself states them.
+
+A notebook hands its parameters to the library, which refuses what is out of range, but only when it runs.  Here the
+same parts of the library are asked beforehand, each with one parameter and harmless values for the others, so that no
+range is written down a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from mlptsym.validation import ParameterError, number
+
+__all__ = ["PLURALS", "check_range", "known_ranges"]
+
+PLURALS: Mapping[str, str] = {"betas": "beta", "gammas": "gamma", "thresholds": "threshold", "simulated": "quantum"}
+"""Parameters that list values of another."""
+
+
+def known_ranges() -> Mapping[str, Callable[[Any], object]]:
+    """By parameter, a function that refuses a value out of range with a `ParameterError`."""
+    from mlptsym.numeric.laws import Exponential, LogNormal
+    from mlptsym.numeric.memory import LinearMemory
+    from mlptsym.numeric.policies import MLPT
+    from mlptsym.numeric.queue import Queue
+    from mlptsym.simulation.simulate import simulate_many
+
+    queue = partial(Queue, Exponential(1.0))
+    simulation = partial(simulate_many, queue(0.5), ())
+    return {
+        "alpha": LinearMemory,
+        "arrival_rate": queue,
+        "beta": lambda value: queue(0.5, slowdown_factor=value),
+        "capacity": lambda value: queue(0.5, capacity=value),
+        "exponential_mean": lambda value: number("mean", value, above=0),
+        "gamma": lambda value: queue(0.5, preemption_cost=value),
+        "highest": lambda value: number("highest", value, above=0),
+        "jobs": lambda value: simulation(jobs=value, warmup=0),
+        "levels": lambda value: MLPT(quantum=1.0, levels=value),
+        "longest": lambda value: number("longest", value, above=0),
+        "mean_size": lambda value: number("mean_size", value, above=0),
+        "mu": lambda value: LogNormal(value, 1.0),
+        "quantum": lambda value: MLPT(quantum=value, levels=2),
+        "root_seed": lambda value: simulation(root_seed=value),
+        "seeds": lambda value: simulation(seeds=value),
+        "sigma": lambda value: LogNormal(0.0, value),
+        "size": lambda value: number("size", value, above=0),
+        "threshold": lambda value: queue(0.5, slowdown_threshold=value),
+        "warmup": lambda value: simulation(jobs=1, warmup=value),
+    }
+
+
+def check_range(name: str, value: Any, ranges: Mapping[str, Callable[[Any], object]]) -> None:
+    """Refuse a value of a parameter that the library would refuse.
+
+    Parameters
+    ----------
+    name : str
+        The parameter; one without a known range passes.
+    value : float, int, str, bool or list
+        Its value; of a list each item is looked at.
+    ranges : mapping
+        What `known_ranges` gives.
+
+    Raises
+    ------
+    ParameterError
+        If the value is out of range.
+
+    Examples
+    --------
+    >>> check_range("gammas", [0.1, -0.2], known_ranges())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    mlptsym.validation.ParameterError: gammas = -0.2 is not allowed: it must be a finite number >= 0...
+    """
+    allowed = ranges.get(PLURALS.get(name, name))
+    if allowed is None:
+        return
+    for item in value if isinstance(value, list) else [value]:
+        try:
+            allowed(item)
+        except ParameterError as error:
+            raise ParameterError(name, item, error.allowed) from error

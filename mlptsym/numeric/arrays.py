@@ -1,0 +1,72 @@
+"""Arrays that users give, and cumulative sums that keep their digits."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlptsym import validation
+
+__all__ = ["floats", "running_sum"]
+
+Floats = NDArray[np.float64]
+
+
+def floats(name: str, values: Any, *, above: float | None = None, finite: bool = False) -> Floats:
+    """A number or an array of numbers as an array of floats, each >= 0 (or > ``above``).
+
+    Raises
+    ------
+    ParameterError
+        If something is no real number (text and booleans are not), NaN, or outside the range.
+
+    Examples
+    --------
+    >>> floats("x", [1, 2.5]).tolist()
+    [1.0, 2.5]
+    >>> floats("x", [1, -2])
+    Traceback (most recent call last):
+    mlptsym.validation.ParameterError: x = -2.0 is not allowed: it must be a number >= 0, or an array of such
+    """
+    bound = ">= 0" if above is None else f"> {above:g}"
+    allowed = f"a {'finite ' if finite else ''}number {bound}, or an array of such"
+    try:
+        array: Any = np.asarray(values)
+        numeric = array.dtype.kind in "iuf" or (
+            array.dtype.kind == "O" and all(isinstance(v, Real) and not isinstance(v, bool) for v in array.ravel())
+        )
+        with np.errstate(over="ignore"):
+            array = array.astype(float) if numeric else None
+    except (TypeError, ValueError, OverflowError):
+        array = None
+    if array is None:
+        validation.refuse(name, values, allowed)
+    right = array >= 0 if above is None else array > above
+    if finite:
+        right &= np.isfinite(array)
+    if not right.all():
+        validation.refuse(name, float(array[~right][0]), allowed)
+    checked: Floats = array
+    return checked
+
+
+def running_sum(terms: Floats) -> Floats:
+    """Cumulative sums along the first axis, about as accurate as if added up with twice the digits.
+
+    Each addition of ``cumsum`` has a rounding error that is itself a double, which Knuth's two-sum recovers (Higham,
+    Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.3); their sum is added to the result.
+
+    Examples
+    --------
+    >>> bool(running_sum(np.array([1.0, 1e-16, 1e-16, 1e-16]))[-1] > 1)
+    True
+    """
+    sums = np.cumsum(terms, axis=0)
+    before = np.zeros_like(sums)
+    before[1:] = sums[:-1]
+    added = sums - before
+    errors = (before - (sums - added)) + (terms - added)
+    return sums + np.cumsum(errors, axis=0)

@@ -1,0 +1,501 @@
+"""E[T] with its exact derivatives: in every boundary between levels, and in a common quantum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlptsym import validation
+from mlptsym.numeric.levels import LevelSums, level_sums
+from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.remainder import FarLevels, TailIntegrals, far_levels, first_levels, is_continuable
+
+if TYPE_CHECKING:
+    from mlptsym.compile import CompiledFunction
+
+__all__ = ["QuantumSlopes", "ResponseGradient", "level_depth", "quantum_slopes", "response_gradient"]
+
+Floats = NDArray[np.float64]
+
+# how far off a boundary a one-sided density or slope is taken, in parts of it: more than the rounding of r · θ
+ONE_SIDED = 1e-14
+BLOCK_CELLS = 2**14
+# beyond so many levels, the rest of them at once; it is as much work as about so many more
+CONTINUED_BEYOND = 512
+FAR_CELLS = 512
+REMAINDER = 1e-15
+
+
+@lru_cache(maxsize=1)
+def _price_function() -> CompiledFunction:
+    """The partial derivatives of d_j in the sums it is made of."""
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.gradient import waiting_slopes
+    from mlptsym.symbolic.symbols import arrival_rate
+
+    slopes = waiting_slopes()
+    terms = slopes.terms
+    inputs = {
+        "arrival_rate": arrival_rate,
+        "work_before": terms.work_before,
+        "work": terms.work,
+        "before": terms.before,
+        "squares": terms.squares,
+        "crossings": terms.crossings,
+    }
+    return compile_expressions(inputs, [slopes.work_before, slopes.work, slopes.before, slopes.crossings])
+
+
+@lru_cache(maxsize=1)
+def _waiting_slope_function() -> CompiledFunction:
+    """d_j, and its derivative along given derivatives of the sums it is made of."""
+    import sympy as sp
+
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.gradient import waiting_slopes
+    from mlptsym.symbolic.symbols import arrival_rate
+
+    slopes = waiting_slopes()
+    terms = slopes.terms
+    names = ("work_before", "work", "before", "squares", "crossings")
+    along = {name: sp.Dummy(f"{name}_slope", real=True) for name in names}
+    total = sp.Add(*(getattr(slopes, name) * along[name] for name in names))
+    inputs = {"arrival_rate": arrival_rate, **{name: getattr(terms, name) for name in names}}
+    inputs |= {f"{name}_slope": symbol for name, symbol in along.items()}
+    return compile_expressions(inputs, [terms.waiting, total])
+
+
+@lru_cache(maxsize=1)
+def _boundary_function() -> CompiledFunction:
+    """∂E[T]/∂t_J."""
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.gradient import boundary_slope
+    from mlptsym.symbolic.moments import tail
+    from mlptsym.symbolic.symbols import attained, level, restore_cost
+
+    terms = boundary_slope()
+    inputs = {
+        "start": attained(level - 1),
+        "here": attained(level),
+        "cost_before": restore_cost(level - 1),
+        "cost": restore_cost(level),
+        "cost_slope": terms.cost_slope,
+        "tail": tail(attained(level)),
+        "density": terms.density,
+        "waiting": terms.waiting,
+        "waiting_next": terms.waiting_next,
+        "piece_price": terms.piece_price,
+        "piece_price_next": terms.piece_price_next,
+        "square_price": terms.square_price,
+        "before_price": terms.before_price,
+        "cost_price": terms.cost_price,
+        "piece_next": terms.piece_next,
+    }
+    return compile_expressions(inputs, [terms.slope])
+
+
+@lru_cache(maxsize=2)
+def _level_slope_function(last: bool) -> CompiledFunction:
+    """Derivatives of p_j, E[Y_j] and E[Y_j²] along changes of the ends of level j."""
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.gradient import level_slopes
+    from mlptsym.symbolic.moments import Density, tail
+    from mlptsym.symbolic.symbols import attained, level, restore_cost
+
+    terms = level_slopes(last=last)
+    start, end = attained(level - 1), attained(level)
+    inputs = {
+        "start": start,
+        "end": end,
+        "start_slope": terms.start_slope,
+        "end_slope": terms.end_slope,
+        "cost": restore_cost(level - 1),
+        "cost_slope": terms.cost_slope,
+        "tail_start": tail(start),
+        "tail_end": tail(end),
+        "density_start": Density(start),
+        "density_end": Density(end),
+        "piece": terms.piece,
+    }
+    return compile_expressions(inputs, [terms.probability, terms.piece_mean, terms.piece_square])
+
+
+@lru_cache(maxsize=1)
+def _density_function() -> CompiledFunction:
+    """Density of S at q(x) from that of L at x."""
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.gradient import service_density
+    from mlptsym.symbolic.moments import Density
+    from mlptsym.symbolic.symbols import age, size, slowdown_factor, slowdown_threshold
+
+    inputs = {
+        "x": age,
+        "threshold": slowdown_threshold,
+        "factor": slowdown_factor,
+        "density": Density(age, size),
+    }
+    return compile_expressions(inputs, [service_density(age)])
+
+
+def _service_density(queue: Queue, attained: Floats) -> Floats:
+    """Density of S between its point masses."""
+    x = queue.size_at(attained)
+    density = queue.size.density(x)
+    return _density_function()(x, *queue.slowdown, np.where(np.isfinite(density), density, 0.0))[0]
+
+
+def _cost_slope(queue: Queue, attained: Floats) -> Floats:
+    return queue.preemption_cost * queue.memory.slope_at(attained)
+
+
+def _shifted(boundaries: Floats, side: str) -> Floats:
+    return boundaries * (1 + ONE_SIDED if side == "right" else 1 - ONE_SIDED)
+
+
+# every boundary by itself
+
+
+@dataclass(frozen=True)
+class ResponseGradient:
+    """E[T] with its derivatives; one column for each set of boundaries.
+
+    Attributes
+    ----------
+    mean_response_time : array, shape (m,)
+        E[T] of the levels that are here; ``inf`` where they are unstable.
+    slopes : array, shape (n, m)
+        ∂E[T]/∂t_r with the other boundaries held fixed; NaN where unstable.
+    effective_load : array, shape (m,)
+        ρ^eff of the levels that are here.
+    """
+
+    mean_response_time: Floats
+    slopes: Floats
+    effective_load: Floats
+
+
+def response_gradient(
+    queue: Queue, boundaries: Floats, *, closed: bool = True, side: str = "right"
+) -> ResponseGradient:
+    """E[T] and its gradient in the boundaries t_1 < … < t_n, by one backward pass over the levels.
+
+    Parameters
+    ----------
+    queue : Queue
+        Where the size law has point masses, the derivative is that between them.
+    boundaries : array, shape (n, m)
+        One set of boundaries a column.
+    closed : bool
+        As in `level_sums`: whether a last level serves to completion. If not, value and gradient are those of the
+        sums over the first n of infinitely many levels.
+    side : {"right", "left"}
+        Which one-sided derivative to give where E[T] has a kink, as at ℓ_C.
+
+    Returns
+    -------
+    ResponseGradient
+
+    Notes
+    -----
+    The gradient in quanta θ_r = t_r − t_{r−1} is the reverse cumulative sum of the slopes.  The derivation is that of
+    `mlptsym.symbolic.gradient.boundary_slope`.
+
+    Examples
+    --------
+    >>> from mlptsym.numeric.laws import Exponential
+    >>> queue = Queue(Exponential(1.0), arrival_rate=0.5, preemption_cost=0.1)
+    >>> gradient = response_gradient(queue, np.array([[1.0], [2.0]]))
+    >>> above, below = (response_gradient(queue, np.array([[1.0], [2.0 + step]])) for step in (1e-6, -1e-6))
+    >>> difference = (above.mean_response_time - below.mean_response_time) / 2e-6
+    >>> bool(abs(gradient.slopes[1] - difference) < 1e-8)
+    True
+    """
+    validation.choice("side", side, ("left", "right"))
+    with np.errstate(all="ignore"):  # unstable columns are replaced below
+        sums = level_sums(queue, boundaries, closed=closed)
+        slopes = _boundary_slopes(queue, boundaries, sums, closed=closed, side=side)
+        times = sums.mean_response_time()
+    load = queue.arrival_rate * sums.effective_mean
+    stable = load < 1
+    return ResponseGradient(np.where(stable, times, np.inf), np.where(stable, slopes, np.nan), load)
+
+
+def _boundary_slopes(queue: Queue, boundaries: Floats, sums: LevelSums, *, closed: bool, side: str) -> Floats:
+    count, columns = boundaries.shape
+    zero = np.zeros((1, columns))
+    work_before = np.concatenate([zero, sums.work[:-1]])
+    parts = _price_function()(queue.arrival_rate, work_before, sums.work, sums.before, sums.squares, sums.crossings)
+    by_work_before, by_work, by_before, by_crossings = (sums.probability * part for part in parts)
+    piece = _piece_means(sums)
+    crossing_price = _from_here_on(by_crossings)
+    piece_price = 1 + _from_here_on(by_work) + _from_here_on(by_work_before) - by_work_before
+    piece_price += sums.before * crossing_price
+    before_price = crossing_price * piece + by_before
+    square_price = (sums.probability * sums.weight).sum(axis=0)
+
+    # one row a boundary; beyond the levels that are here nothing has a price and nothing is paid
+    cost = sums.cost[1:] if closed else np.concatenate([sums.cost[1:-1], zero])
+    waiting, piece_price, before_price, later, piece = (
+        np.concatenate([rows, zero, zero])
+        for rows in (sums.waiting(), piece_price, before_price, _from_here_on(before_price), piece)
+    )
+    here, following, second = (slice(step, step + count) for step in range(3))
+    shifted = _shifted(boundaries, side)
+    (slopes,) = _boundary_function()(
+        np.concatenate([zero, boundaries[:-1]]),
+        boundaries,
+        sums.cost[:-1],
+        cost,
+        _cost_slope(queue, shifted),
+        sums.tail[1:],
+        _service_density(queue, shifted),
+        waiting[here],
+        waiting[following],
+        piece_price[here],
+        piece_price[following],
+        square_price,
+        before_price[following],
+        later[second],
+        piece[following],
+    )
+    return slopes
+
+
+def _from_here_on(rows: Floats) -> Floats:
+    """Sum of each row and all that follow."""
+    sums: Floats = np.cumsum(rows[::-1], axis=0)[::-1]
+    return sums
+
+
+def _piece_means(sums: LevelSums) -> Floats:
+    """E[Y_j]."""
+    after = np.concatenate([sums.excess[1:], np.zeros((1, sums.excess.shape[1]))])
+    means: Floats = (sums.cost * sums.tail + sums.excess - after)[: len(sums.probability)]
+    return means
+
+
+# a common quantum
+
+
+@dataclass(frozen=True)
+class QuantumSlopes:
+    """E[T] and dE[T]/dθ, one value for each quantum; ``inf`` and NaN where the queue is unstable."""
+
+    mean_response_time: Floats
+    slope: Floats
+
+
+def quantum_slopes(queue: Queue, quanta: Floats, levels: float, *, remainder: float = REMAINDER) -> QuantumSlopes:
+    """E[T] and its derivative in the common quantum θ; the derivative from the right at a kink.
+
+    Parameters
+    ----------
+    queue : Queue
+        With finite E[T]; where the size law has point masses, the derivative is that between them.
+    quanta : array, shape (m,)
+        Values of θ, in units of service time.
+    levels : int or inf
+        k.
+    remainder : float
+        For k = ∞, and for a k beyond the reach of the law, what may be left out of the sum over levels, relative to
+        E[T]: an estimate, not a bound.  Where this takes many levels the rest is added by an Euler–Maclaurin formula.
+
+    Returns
+    -------
+    QuantumSlopes
+
+    Examples
+    --------
+    >>> from mlptsym.numeric.laws import LogNormal
+    >>> queue = Queue(LogNormal(5, 0.9), 0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39, preemption_cost=0.1)
+    >>> quantum_slopes(queue, np.array([600.0, 750.0]), math.inf).slope.round(4).tolist()
+    [-0.2499, 0.0488]
+    """
+    times, slopes = np.full(len(quanta), np.inf), np.full(len(quanta), np.nan)
+    depth, closed = np.full(len(quanta), levels - 1), np.full(len(quanta), levels < math.inf)
+    if levels > CONTINUED_BEYOND:
+        needed = level_depth(queue, quanta, remainder)
+        closed = needed > levels - 1
+        depth = np.minimum(depth, needed)
+    continued = ~closed & (depth > CONTINUED_BEYOND) & (levels == math.inf) & is_continuable(queue.size)
+    with np.errstate(all="ignore"):  # unstable columns are replaced below
+        if continued.any():
+            first = first_levels(queue, quanta)
+            for block in _blocks(first + FAR_CELLS, np.flatnonzero(continued)):
+                times[block], slopes[block] = _continued(queue, quanta[block], first[block].max())
+        for group in (closed, ~closed & ~continued):
+            for block in _blocks(depth, np.flatnonzero(group)):
+                rows = np.arange(1.0, depth[block].max() + 1)[:, None]
+                times[block], slopes[block] = _direct(queue, rows * quanta[block], bool(closed[block[0]]))
+    return QuantumSlopes(times, slopes)
+
+
+def _blocks(depth: Floats, indices: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Quanta of similar depth together, so many at a time that the arrays stay in the cache."""
+    pending = indices[np.argsort(depth[indices], kind="stable")]
+    while len(pending):
+        cells = depth[pending] * np.arange(1, len(pending) + 1)
+        width = max(1, int(np.searchsorted(cells, BLOCK_CELLS, side="right")))
+        yield pending[:width]
+        pending = pending[width:]
+
+
+def level_depth(queue: Queue, quanta: Floats, remainder: float) -> Floats:
+    """Number of levels after which the rest is below ``remainder`` of E[S], by the integrals of `remainder_bound`."""
+    if math.isfinite(queue.size.upper_end):
+        return np.ceil(float(queue.service_time(queue.size.upper_end)) / quanta * (1 + 1e-12)).clip(1)
+    mean, rate = queue.mean_service_time, queue.arrival_rate
+    ages = mean * np.geomspace(1e-2, 1e9, 200)[:, None]
+    tails = TailIntegrals.at(queue, ages)
+    intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
+    tail, first, second, _ = tails.moments
+    ahead, width = intercept + slope * quanta, quanta + intercept + slope * quanta
+    spare = np.maximum(1 - queue.base_load, 1e-3)
+    with np.errstate(invalid="ignore", over="ignore"):
+        overhead = (ahead * tails.mean + (slope * tails.first if slope else 0.0)) / quanta
+        squares = (width + slope * ages) ** 2 * tail + (
+            width**2 * tails.mean + (2 * width * slope * tails.first + slope**2 * tails.second if slope else 0.0)
+        ) / quanta
+        before = first + (intercept * first + (slope * second / 2 if slope else 0.0)) / quanta
+        rest = overhead + rate * (squares + mean * before + mean * (ages + slope * ages**2 / quanta) * tail) / spare**2
+        small = rest <= remainder * mean
+    needed = np.where(small.any(axis=0), ages[np.argmax(small, axis=0), 0], np.inf)
+    return np.ceil(needed / quanta).clip(4, 2.0**60)
+
+
+@dataclass(frozen=True)
+class _Slopes:
+    """Derivatives in θ of p_j, E[X_j], a_{j−1} and Z_j, one row a level, and of Q = Σ E[Y_r²]."""
+
+    probability: Floats
+    piece_mean: Floats
+    work: Floats
+    before: Floats
+    crossings: Floats
+    squares: Floats
+
+
+def _near_slopes(queue: Queue, boundaries: Floats, sums: LevelSums) -> _Slopes:
+    """Forward pass over levels whose boundaries are t_r = rθ."""
+    count, columns = boundaries.shape
+    rows = len(sums.probability)
+    zero = np.zeros((1, columns))
+    number = np.arange(count + 1.0)[:, None]
+    edges, shifted = np.concatenate([zero, boundaries]), _shifted(boundaries, "right")
+    density = np.concatenate([zero, _service_density(queue, shifted)])
+    cost_slope = np.concatenate([zero, _cost_slope(queue, shifted)])
+    piece = _piece_means(sums)
+    near = [
+        edges[:-1],
+        edges[1:],
+        number[:-1],
+        number[1:],
+        sums.cost[:-1],
+        cost_slope[:-1],
+        sums.tail[:-1],
+        sums.tail[1:],
+        density[:-1],
+        density[1:],
+        piece[:count],
+    ]
+    steps = _level_slope_function(False)(*near)
+    if rows > count:
+        last = (edges[-1], 0.0, number[-1], 0.0, sums.cost[-1], cost_slope[-1])
+        final = _level_slope_function(True)(*last, sums.tail[-1], 0.0, density[-1], 0.0, piece[-1])
+        steps = tuple(np.concatenate([step, row[None]]) for step, row in zip(steps, final, strict=True))
+    probability, piece_mean, piece_square = steps
+    before = number[:rows] + zero
+    before[1:] += np.cumsum((number * cost_slope)[: rows - 1], axis=0)
+    crossing = before * piece + sums.before * piece_mean
+    return _Slopes(
+        probability,
+        piece_mean,
+        np.cumsum(piece_mean, axis=0),
+        before,
+        np.cumsum(crossing, axis=0),
+        piece_square.sum(axis=0),
+    )
+
+
+def _near_waiting_slope(
+    queue: Queue, sums: LevelSums, slopes: _Slopes, squares: Floats, squares_slope: Floats
+) -> Floats:
+    """Derivative of Σ_j p_j d_j over the levels of ``sums``, for Q and its derivative over all levels."""
+    zero = np.zeros((1, sums.work.shape[1]))
+    waiting, waiting_slope = _waiting_slope_function()(
+        queue.arrival_rate,
+        np.concatenate([zero, sums.work[:-1]]),
+        sums.work,
+        sums.before,
+        squares,
+        sums.crossings,
+        np.concatenate([zero, slopes.work[:-1]]),
+        slopes.work,
+        slopes.before,
+        squares_slope,
+        slopes.crossings,
+    )
+    slope: Floats = (slopes.probability * waiting + sums.probability * waiting_slope).sum(axis=0)
+    return slope
+
+
+def _direct(queue: Queue, boundaries: Floats, closed: bool) -> tuple[Floats, Floats]:
+    """E[T] and dE[T]/dθ of the levels that are here."""
+    sums = level_sums(queue, boundaries, closed=closed)
+    slopes = _near_slopes(queue, boundaries, sums)
+    slope = slopes.work[-1] + _near_waiting_slope(queue, sums, slopes, sums.squares, slopes.squares)
+    stable = queue.arrival_rate * sums.effective_mean < 1
+    return np.where(stable, sums.mean_response_time(), np.inf), np.where(stable, slope, np.nan)
+
+
+def _continued(queue: Queue, quanta: Floats, rows: float) -> tuple[Floats, Floats]:
+    """E[T] and dE[T]/dθ for k = ∞ with the levels beyond the first few by Euler–Maclaurin."""
+    boundaries = np.arange(1.0, rows + 1)[:, None] * quanta
+    sums = level_sums(queue, boundaries, closed=False)
+    near = _near_slopes(queue, boundaries, sums)
+    far = far_levels(queue, quanta, sums)
+    panels = far.panels
+    work, before, crossings = _far_slopes(near, far)
+    work_slope = near.work[-1] + panels.full_sum(far.piece_mean_slope)
+    squares_slope = near.squares + panels.full_sum(far.piece_square_slope)
+    waiting, waiting_slope = _waiting_slope_function()(
+        queue.arrival_rate,
+        far.work - far.piece_mean,
+        far.work,
+        far.before,
+        far.squares[:, None, None],
+        far.crossings,
+        work - far.piece_mean_slope,
+        work,
+        before,
+        squares_slope[:, None, None],
+        crossings,
+    )
+    times = far.effective_mean + (sums.probability * sums.waiting(far.squares)).sum(axis=0)
+    times += panels.full_sum(far.probability * waiting)
+    slopes = work_slope + _near_waiting_slope(queue, sums, near, far.squares, squares_slope)
+    slopes += panels.full_sum(far.probability_slope * waiting + far.probability * waiting_slope)
+    stable = queue.arrival_rate * far.effective_mean < 1
+    return np.where(stable, times, np.inf), np.where(stable, slopes, np.nan)
+
+
+def _far_slopes(near: _Slopes, far: FarLevels) -> tuple[Floats, Floats, Floats]:
+    """Derivatives in θ of E[X], a and Z at the real level numbers of ``far``."""
+    level, panels = far.panels.level, far.panels
+    first = level[0, 0]
+    # c_r is r dc/dt for each unit of θ, and dc/dt is constant from here on
+    steps, rate = level - first, far.cost_slope
+    paid = (near.before[-1] - (first - 1))[:, None, None] + rate * steps * (first - 1 + (steps - 1) / 2)
+    before = level - 1 + paid
+    crossing = before * far.piece_mean + far.before * far.piece_mean_slope
+    return (
+        near.work[-1][:, None, None] + panels.running_sum(far.piece_mean_slope),
+        before,
+        near.crossings[-1][:, None, None] + panels.running_sum(crossing),
+    )

@@ -1,0 +1,319 @@
+"""The best quantum, FCFS included, and the paper's rule of thumb."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlptsym import validation
+from mlptsym.numeric.breaks import bends, point_masses
+from mlptsym.numeric.foreground import foreground_background_time
+from mlptsym.numeric.gradient import quantum_slopes
+from mlptsym.numeric.minima import Curve, Minimum, local_minima
+from mlptsym.numeric.policies import FCFS, MLPT
+from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.response import mean_response_time, moments_needed, solve
+
+__all__ = ["Optimum", "optimal_quantum", "rule_of_thumb"]
+
+Floats = NDArray[np.float64]
+
+# first quanta to look at: ratio of neighbours, near the mean service time and far from it
+FINE, COARSE = 1.12, 1.5
+# a law narrower than this (standard deviation over mean) shows its features only near mean/m
+NARROW_LAW = 0.5
+# jumps are all computed while there are no more than this, each counted with its levels
+ALL_JUMPS = 10**7
+EARLY_KINKS = 4
+MOST_LEVELS = 2.0**19
+# the smallest quantum to look at when preemption is free, in mean service times
+SMALLEST = 1e-3
+# parts of E[T]: what the search leaves open, what counts as a tie with FCFS, what is listed as a local minimum
+NEGLIGIBLE, TIE, WITHIN = 1e-11, 1e-12, 0.02
+LISTED = 100
+QUADRATURE = 1e-9  # the accuracy of the limit for θ → 0
+# parts of θ: just left of a break, and just beyond the rounding of r · θ at a jump
+LEFT, ABOVE = 1e-13, 2e-15
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The quantum with the smallest mean response time.
+
+    Attributes
+    ----------
+    quantum : float
+        θ*, in units of service time; ``inf`` if FCFS is best, 0 if E[T] falls towards its limit for θ → 0 (possible for
+        k = ∞ without preemption cost only).
+    mean_response_time : float
+        E[T] at θ*.
+    kind : str
+        "smooth" (dE[T]/dθ = 0), "kink" (a kink of E[T], or a jump down from the left), "fcfs", or "limit" (θ → 0).
+    gain : float
+        1 − E[T]/E[T of FCFS].
+    fcfs : float
+        E[T] of FCFS.
+    size : float
+        The intrinsic size x whose service time q(x) is θ*.
+    local_minima : tuple of (float, float, str)
+        Quantum, E[T] and kind of the local minima found, the best first; those within two percent of the best are
+        all among them.  FCFS is not listed.
+    levels : int or inf
+        k.
+    effective_load : float
+        ρ^eff at θ*.
+    lower, upper : float or None
+        Proved bounds of the minimum, if a certificate was asked for: within 1e-6 of each other unless some quanta are
+        open.
+    open_quanta : tuple of (float, float) or None
+        Ranges of θ for which nothing could be proved; ``lower`` is then no more than E[S].
+    """
+
+    quantum: float
+    mean_response_time: float
+    kind: str
+    gain: float
+    fcfs: float
+    size: float
+    local_minima: tuple[tuple[float, float, str], ...]
+    levels: float
+    effective_load: float
+    lower: float | None = None
+    upper: float | None = None
+    open_quanta: tuple[tuple[float, float], ...] | None = None
+
+
+def optimal_quantum(queue: Queue, levels: float = 2, *, certify: bool = False) -> Optimum:
+    """The quantum θ in (0, ∞) that minimises E[T] under MLPT with k levels, FCFS (θ → ∞) included.
+
+    Parameters
+    ----------
+    queue : Queue
+        If it is unstable under FCFS, or E[T] is infinite for every θ, the answer is FCFS with an infinite mean.
+    levels : int or inf
+        k >= 2.
+    certify : bool
+        Enclose the minimum by interval arithmetic (see `mlptsym.numeric.certify`).
+
+    Returns
+    -------
+    Optimum
+
+    Raises
+    ------
+    ParameterError
+        If k is not a whole number >= 2 or inf.
+
+    Notes
+    -----
+    Minima lie where dE[T]/dθ, which is known exactly, changes sign from below to above (for k = 2 a crossing of A/B
+    and the hazard, eq. (30)), or at kinks and jumps: t_r = rθ meets q(ℓ_C), the window of a saturating memory, or a
+    size where the law has a jump of its density or a point mass.  With a point mass at s, E[T] falls at θ = q(s)/m,
+    from where on these jobs complete in level m, and takes the lower value there, since a job that has attained
+    exactly its service completes (S > t is strict).
+
+    The search is global over a range outside which E[T] is provably no better: beyond it E[T] ≥ E[S] + λE[min(S,
+    θ)²]/(2(1 − λE[min(S, θ)])), which is d_1 without the later pieces and grows with θ; below it, for finite k, E[T] ≥
+    E[S] + P(S > (k−1)θ) λE[S²]/(2(1−ρ₀)), and for k = ∞ the effective load exceeds one.  Inside, every interval that
+    may hold a minimum within two percent of the best is divided until dE[T]/dθ is almost linear across it and no
+    break is left in it.  With point masses all of the jumps are computed while they number less than 3·10⁷/k, so
+    for k = 2 always up to 10⁷ samples; beyond, only those in intervals whose ends come near the best.
+
+    Examples
+    --------
+    >>> from mlptsym.numeric.laws import LogNormal
+    >>> queue = Queue(LogNormal(5, 0.9), 0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39, preemption_cost=0.1)
+    >>> best = optimal_quantum(queue, levels=2)
+    >>> best.kind, best.quantum, round(best.gain, 4)
+    ('kink', 1335.1, 0.2131)
+    """
+    k = validation.levels("levels", levels, at_least=2)
+    if not isinstance(queue, Queue):
+        validation.refuse("queue", queue, "a Queue")
+    fcfs = mean_response_time(queue, FCFS())
+    if not (queue.base_load < 1 and queue.size.moment_limit > moments_needed(queue, k)):
+        return _first_come(queue, fcfs, k, ())
+    found = _search(queue, k, fcfs)
+    listed = tuple((minimum.at, minimum.value, "smooth" if minimum.smooth else "kink") for minimum in found)
+    best = _first_come(queue, fcfs, k, listed)
+    if found and found[0].value < fcfs * (1 - TIE):
+        quantum, kind = _exact(queue, k, found[0]), listed[0][2]
+        solution = solve(queue, MLPT(quantum=quantum, levels=k))
+        best = replace(
+            best,
+            quantum=quantum,
+            mean_response_time=solution.mean_response_time,
+            kind=kind,
+            size=float(queue.size_at(quantum)),
+            local_minima=((quantum, solution.mean_response_time, kind), *listed[1:]),
+            effective_load=solution.effective_load,
+        )
+    if k == math.inf and queue.preemption_cost == 0:
+        limit = foreground_background_time(queue)
+        if limit < best.mean_response_time * (1 - QUADRATURE):
+            best = replace(
+                best, quantum=0.0, mean_response_time=limit, kind="limit", size=0.0, effective_load=queue.base_load
+            )
+    best = replace(best, gain=1 - best.mean_response_time / fcfs)
+    if not certify:
+        return best
+    from mlptsym.numeric.certify import certified_minimum
+
+    certificate = certified_minimum(queue, k, best.quantum)
+    return replace(best, lower=certificate.lower, upper=certificate.upper, open_quanta=certificate.open_quanta)
+
+
+def _first_come(queue: Queue, fcfs: float, levels: float, listed: tuple[tuple[float, float, str], ...]) -> Optimum:
+    return Optimum(math.inf, fcfs, "fcfs", 0.0, fcfs, math.inf, listed, levels, queue.base_load)
+
+
+def _search(queue: Queue, levels: float, fcfs: float) -> list[Minimum]:
+    """Local minima of E[T] over all quanta that can matter, the lowest first."""
+
+    def curve(points: Floats, left: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        result = quantum_slopes(queue, np.where(left, points * (1 - LEFT), points), levels)
+        return result.mean_response_time, result.slope
+
+    low, high = _range(queue, levels, fcfs, curve)
+    if not low < high:
+        return []
+    kinks, jumps, complete = _breaks(queue, levels, low, high)
+    breaks = np.union1d(kinks, jumps)
+    start = [_first_quanta(queue, levels, low, high), kinks[-EARLY_KINKS:], jumps if complete else np.empty(0)]
+    start_quanta = np.unique(np.concatenate(start))
+    return local_minima(curve, start_quanta, breaks, jumps=len(jumps) > 0, within=WITHIN)[:LISTED]
+
+
+def _range(queue: Queue, levels: float, fcfs: float, curve: Curve) -> tuple[float, float]:
+    """Quanta outside of which E[T] is not below the best one inside, or FCFS, by more than rounding."""
+    mean, rate = queue.mean_service_time, queue.arrival_rate
+    ages = mean * np.geomspace(1e-30, 1e30, 1201)
+    tail, first, second, _ = queue.service_moments(ages, potential=True)
+    best = fcfs
+    if levels == math.inf:
+        edges = bends(queue)
+        tried = np.append(mean * np.array([1.0, 3.0, 10.0]), edges[edges > mean])
+        best = min(fcfs, float(curve(tried, np.zeros(len(tried), dtype=bool))[0].min()))
+    served = mean - first + ages * tail
+    served_square = queue.total_moments[True][2] - second + ages**2 * tail
+    from_above = mean + rate * served_square / (2 * (1 - rate * served))
+    high = ages[np.argmax(np.append(from_above[:-1] >= best * (1 - NEGLIGIBLE), True))]
+    if levels < math.inf:
+        from_below = mean + tail * (fcfs - mean)
+        low = ages[np.flatnonzero(from_below >= best * (1 - NEGLIGIBLE)).max(initial=0)] / (levels - 1)
+        return float(low), float(high)
+    # for k = ∞ the restore costs of a job of size S add up to at least ∫ c / θ − c(S)
+    intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
+    all_costs = np.trapezoid(queue.restore_cost(ages) * tail * ages, np.log(ages))
+    unstable = 0.99 * rate * all_costs / (1 - rate * mean + rate * (intercept + slope * mean))
+    deepest = bends(queue).max(initial=0.0) / MOST_LEVELS
+    return float(max(unstable, SMALLEST * mean if queue.preemption_cost == 0 else 0.0, deepest)), float(high)
+
+
+def _first_quanta(queue: Queue, levels: float, low: float, high: float) -> Floats:
+    """Quanta so close that no feature of a smooth law falls between them."""
+    mean = queue.mean_service_time
+    steps = min(levels - 1, 4.0)
+    fine = (max(low, 0.2 * mean / steps), min(high, 12 * mean))
+    quanta = [_geometric(low, fine[0], COARSE), _geometric(*fine, FINE), _geometric(fine[1], high, COARSE)]
+    size = queue.size
+    if size.smooth and size.moment_limit > 2:
+        deviation = math.sqrt(max(size.moment(2) - size.mean**2, 0.0))
+        if deviation < NARROW_LAW * size.mean:
+            near = size.mean + deviation * np.linspace(-6.0, 6.0, 49)
+            features = queue.service_time(near[near > 0])
+            quanta += [features / m for m in range(1, int(steps) + 1)]
+    together = np.concatenate([*quanta, [low, high]])
+    return np.unique(together[(together >= low) & (together <= high)])
+
+
+def _geometric(low: float, high: float, ratio: float) -> Floats:
+    return np.geomspace(low, high, math.ceil(math.log(high / low) / math.log(ratio)) + 1) if low < high else np.empty(0)
+
+
+def _breaks(queue: Queue, levels: float, low: float, high: float) -> tuple[Floats, Floats, bool]:
+    """Kinks and jumps of E[T] between ``low`` and ``high``, and whether these are all jumps."""
+    kinks = [bend / _numbers(bend, levels, low) for bend in bends(queue)]
+    atoms = queue.service_time(point_masses(queue.size))
+    jumps: list[Floats] = []
+    complete, cells = True, 0.0
+    if len(atoms):
+        for number in _numbers(float(atoms[-1]), levels, low):
+            # a little more than atom/m, so that m θ is not below the atom by rounding
+            there = atoms[(atoms >= number * low) & (atoms <= number * high)] / number * (1 + ABOVE)
+            cells += len(there) * min(levels, atoms[-1] / low)
+            if cells > ALL_JUMPS:
+                complete = False
+                break
+            jumps.append(there)
+    sorted_kinks, sorted_jumps = (np.unique(np.concatenate([*parts, np.empty(0)])) for parts in (kinks, jumps))
+    inside = (sorted_kinks > low) & (sorted_kinks < high)
+    return sorted_kinks[inside], sorted_jumps, complete
+
+
+def _numbers(bend: float, levels: float, low: float) -> Floats:
+    """The m for which bend/m can be a break."""
+    return np.arange(1.0, min(levels - 1, bend / low, MOST_LEVELS) + 1)
+
+
+def _exact(queue: Queue, levels: float, minimum: Minimum) -> float:
+    """The quantum of a minimum; at a jump, atom/m itself if rounding does not put it on the wrong side."""
+    atoms = queue.service_time(point_masses(queue.size))
+    if minimum.smooth or not len(atoms):
+        return minimum.at
+    number = np.arange(1.0, min(levels - 1, MOST_LEVELS, round(float(atoms[-1]) / minimum.at)) + 1)
+    nearest = atoms[np.abs(np.searchsorted(atoms, number * minimum.at * (1 - ABOVE / 2)) - 0).clip(0, len(atoms) - 1)]
+    quotients = nearest / number
+    close = quotients[np.abs(quotients - minimum.at) <= 2 * ABOVE * minimum.at]
+    for quotient in close.tolist():
+        if mean_response_time(queue, MLPT(quantum=quotient, levels=levels)) <= minimum.value * (1 + 1e-14):
+            return float(quotient)
+    return minimum.at
+
+
+def rule_of_thumb(queue: Queue, levels: float = 2, *, a: float = 3.0, b: float = 7.0) -> float:
+    """The paper's rule of thumb for the quantum, eqs. (31) and (32).
+
+    Parameters
+    ----------
+    queue : Queue
+    levels : int or inf
+        k >= 2.
+    a, b : float
+        For k = 2 the rule is ℓ_C where a ≤ ℓ_C/E[L] ≤ b; 0 <= a <= b.
+
+    Returns
+    -------
+    float
+        θ̂ = E[S] + 2 √(γE[S²]/(1 − ρ₀)) in units of service time, or ℓ_C; ``inf`` if the queue is unstable under FCFS or
+        E[S²] is infinite.
+
+    Raises
+    ------
+    ParameterError
+        If k, a or b is outside its range.
+
+    Examples
+    --------
+    >>> from mlptsym.numeric.laws import Exponential
+    >>> rule_of_thumb(Queue(Exponential(1.0), arrival_rate=0.5, preemption_cost=0.25))
+    3.0
+    """
+    k = validation.levels("levels", levels, at_least=2)
+    if not isinstance(queue, Queue):
+        validation.refuse("queue", queue, "a Queue")
+    low = validation.number("a", a, at_least=0, infinite=True)
+    high = validation.number("b", b, at_least=low, infinite=True)
+    threshold, factor = queue.slowdown
+    # three times the mean, divided by the mean, may come out below three
+    ratio, rounding = threshold / queue.size.mean, 1e-12
+    if k == 2 and factor < 1 and threshold > 0 and low * (1 - rounding) <= ratio <= high * (1 + rounding):
+        return float(queue.service_time(threshold))
+    if not (queue.base_load < 1 and queue.size.moment_limit > 2):
+        return math.inf
+    return queue.mean_service_time + 2 * math.sqrt(
+        queue.preemption_cost * queue.service_moment(2) / (1 - queue.base_load)
+    )

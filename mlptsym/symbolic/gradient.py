@@ -1,0 +1,290 @@
+"""Derivatives of E[T] in the boundaries t_1, …, t_{k−1}, for any number of levels.
+
+Both passes of differentiation over the levels are here, each as the step of one level.
+
+Forward, for one direction of change such as t_r = rθ: `level_slopes` differentiates what a level contributes, and
+`waiting_slopes` the waiting time in the sums carried from level to level.
+
+Backward, for all boundaries at once: the price of a carried quantity is the derivative of E[T] in it with the
+boundaries held fixed, and `boundary_slope` differentiates in t_J what levels J and J + 1 contribute at these prices.
+With d_j a function of E[X_{j−1}], E[X_j], a_{j−1}, Q = Σ E[Y_r²] and Z_j = Σ_{r≤j} a_{r−1} E[Y_r]:
+
+- Q has the price W = Σ_j p_j ∂d_j/∂Q;
+- a term of Z added in level r has ζ_r = Σ_{j≥r} p_j ∂d_j/∂Z_j;
+- E[Y_r] has ξ_r = 1 + Σ_{j≥r} p_j ∂d_j/∂E[X_j] + Σ_{j>r} p_j ∂d_j/∂E[X_{j−1}] + a_{r−1} ζ_r;
+- a_{r−1} has α_r = ζ_r E[Y_r] + p_r ∂d_r/∂a_{r−1};
+- c_J, as part of every later a, has χ_J = Σ_{j≥J+2} α_j.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from mlptsym.symbolic.moments import Density, UpperMoment, tail
+from mlptsym.symbolic.response import ResponseTerms, level_terms, response_terms
+from mlptsym.symbolic.service import service_rate
+from mlptsym.symbolic.symbols import attained, level, quantum, restore_cost, size
+
+__all__ = [
+    "BoundarySlope",
+    "LevelSlopes",
+    "PieceIntegrands",
+    "WaitingSlopes",
+    "boundary_slope",
+    "level_slopes",
+    "piece_integrands",
+    "service_density",
+    "waiting_slopes",
+]
+
+
+@dataclass(frozen=True)
+class WaitingSlopes:
+    """Partial derivatives of d_j in the sums it is made of, in the symbols of ``terms``.
+
+    Attributes
+    ----------
+    terms : ResponseTerms
+        d_j and its symbols.
+    work_before, work, before, squares, crossings : Expr
+        ∂d_j/∂E[X_{j−1}], ∂d_j/∂E[X_j], ∂d_j/∂a_{j−1}, ∂d_j/∂Q and ∂d_j/∂Z_j.
+    """
+
+    terms: ResponseTerms
+    work_before: sp.Expr
+    work: sp.Expr
+    before: sp.Expr
+    squares: sp.Expr
+    crossings: sp.Expr
+
+
+def waiting_slopes() -> WaitingSlopes:
+    """`WaitingSlopes`, by differentiating the waiting time of `response_terms`."""
+    terms = response_terms()
+    inputs = (terms.work_before, terms.work, terms.before, terms.squares, terms.crossings)
+    return WaitingSlopes(terms, *(sp.factor(sp.diff(terms.waiting, quantity)) for quantity in inputs))
+
+
+@dataclass(frozen=True)
+class LevelSlopes:
+    """Derivative of what level J contributes, along a change of both its ends.
+
+    Attributes
+    ----------
+    start_slope, end_slope : Symbol
+        Rates of change of t_{J−1} and t_J: J − 1 and J for the derivative in a common quantum.
+    cost_slope : Symbol
+        dc/dt at t_{J−1}.
+    piece : Symbol
+        E[Y_J].
+    probability, piece_mean, piece_square : Expr
+        Derivatives of p_J, E[Y_J] and E[Y_J²], in the symbols above, t_{J−1}, t_J, c_{J−1}, P(S > t) and the density
+        of S at both ends.
+    """
+
+    start_slope: sp.Symbol
+    end_slope: sp.Symbol
+    cost_slope: sp.Symbol
+    piece: sp.Symbol
+    probability: sp.Expr
+    piece_mean: sp.Expr
+    piece_square: sp.Expr
+
+
+def level_slopes(*, last: bool = False) -> LevelSlopes:
+    """`LevelSlopes`, by Leibniz: the partial moments bring the density at the ends.
+
+    Parameters
+    ----------
+    last : bool
+        Whether level J serves to completion (t_J = ∞).
+    """
+    start_slope, end_slope = sp.symbols("dt_start dt_end", real=True)
+    cost_slope, piece = sp.symbols("dc Y", nonnegative=True)
+    terms, moving = level_terms(level, last=last), _MovingBoundary(level - 1)
+    end = attained(level, last=last)
+    free_end = sp.Dummy("t", positive=True)
+
+    def along(expression: sp.Expr) -> sp.Expr:
+        slope = start_slope * moving.slope(expression, cost_slope)
+        if not last:
+            slope += end_slope * expression.subs(end, free_end).diff(free_end).subs(free_end, end)
+        return sp.expand(slope)
+
+    # E[Y_J] is at hand where these are used, and has more digits than the moments it is made of
+    moment = UpperMoment(1, attained(level - 1))
+    (known,) = sp.solve(terms.piece_mean - piece, moment)
+    square = sp.collect(sp.expand(along(terms.piece_square).subs(moment, known)), tail(end) * end_slope)
+    return LevelSlopes(
+        start_slope, end_slope, cost_slope, piece, along(terms.probability), along(terms.piece_mean), square
+    )
+
+
+class _MovingBoundary:
+    """Differentiation in one boundary t_r, on which the restore cost c_r depends."""
+
+    def __init__(self, index: sp.Expr) -> None:
+        self.at = sp.Dummy("t", positive=True)
+        self.index = index
+
+    def slope(self, expression: sp.Expr, cost_slope: sp.Symbol) -> sp.Expr:
+        cost = sp.Function("c", nonnegative=True)(self.at)
+        freed = expression.subs({restore_cost(self.index): cost, attained(self.index): self.at})
+        slope = freed.diff(self.at).subs(cost.diff(self.at), cost_slope)
+        return slope.subs(cost, restore_cost(self.index)).subs(self.at, attained(self.index))
+
+
+@dataclass(frozen=True)
+class BoundarySlope:
+    """∂E[T]/∂t_J in the quantities of the two levels that meet at t_J and in prices.
+
+    Attributes
+    ----------
+    waiting, waiting_next : Symbol
+        d_J and d_{J+1}.
+    piece_price, piece_price_next : Symbol
+        ξ_J and ξ_{J+1}.
+    square_price, before_price, cost_price : Symbol
+        W, α_{J+1} and χ_J.
+    cost_slope : Symbol
+        dc/dt at t_J.
+    piece_next : Symbol
+        E[Y_{J+1}].
+    density : Expr
+        The density of S at t_J, in which the slope is linear.
+    slope : Expr
+        ∂E[T]/∂t_J; beside the symbols above it contains t_{J−1}, t_J, c_{J−1}, c_J, P(S > t_J) and the density.
+    """
+
+    waiting: sp.Symbol
+    waiting_next: sp.Symbol
+    piece_price: sp.Symbol
+    piece_price_next: sp.Symbol
+    square_price: sp.Symbol
+    before_price: sp.Symbol
+    cost_price: sp.Symbol
+    cost_slope: sp.Symbol
+    piece_next: sp.Symbol
+    density: sp.Expr
+    slope: sp.Expr
+
+
+def boundary_slope(*, last: bool = False) -> BoundarySlope:
+    """Differentiate what levels J and J + 1 contribute, at the prices of what they pass on, in t_J.
+
+    Parameters
+    ----------
+    last : bool
+        Whether level J + 1 serves to completion; the result is the same expression.
+
+    Examples
+    --------
+    >>> sp.expand(boundary_slope().slope - boundary_slope(last=True).slope)
+    0
+    """
+    prices = sp.symbols("d_J d_next xi_J xi_next W alpha_next chi_J", real=True)
+    waiting, waiting_next, piece_price, piece_price_next, square_price, before_price, cost_price = prices
+    cost_slope, piece_next = sp.symbols("dc_J Y_next", nonnegative=True)
+    above, below = level_terms(level), level_terms(level + 1, last=last)
+    passed_on = (
+        above.probability * waiting
+        + below.probability * waiting_next
+        + above.piece_mean * piece_price
+        + below.piece_mean * piece_price_next
+        + (above.piece_square + below.piece_square) * square_price
+        + attained(level) * before_price
+        + restore_cost(level) * cost_price
+    )
+    slope = _MovingBoundary(level).slope(passed_on, cost_slope)
+    moment = UpperMoment(1, attained(level))
+    (known,) = sp.solve(below.piece_mean - piece_next, moment)
+    density = Density(attained(level))
+    slope = sp.collect(sp.expand(slope.subs(moment, known)), [density, tail(attained(level)), square_price])
+    return BoundarySlope(*prices, cost_slope, piece_next, density, slope)  # type: ignore[call-arg]  # seven prices
+
+
+@dataclass(frozen=True)
+class PieceIntegrands:
+    """p_n, E[Y_n] and E[Y_n²] of a level with equal quanta as integrals over the level, and their derivatives in θ.
+
+    Differences of partial moments lose all digits at levels far out; these integrals over one quantum do not.
+
+    Attributes
+    ----------
+    number, fraction : Symbol
+        The level n, a real number, and the part v of it, 0 < v < 1, over which is to be integrated.
+    point, start : Expr
+        u = (n − 1 + v) θ and t_{n−1} = (n − 1) θ.
+    cost, cost_slope : Symbol
+        c and dc/dt at t_{n−1}.
+    tail, density, density_slope : Symbol
+        P(S > u), the density of S at u and its derivative there.
+    start_tail, start_density : Symbol
+        The first two at t_{n−1}.
+    probability, piece_mean, piece_square : Expr
+        Integrands.
+    probability_slope, piece_mean_slope, piece_square_slope : Expr
+        Their derivatives in θ for given n and v.
+    """
+
+    number: sp.Symbol
+    fraction: sp.Symbol
+    point: sp.Expr
+    start: sp.Expr
+    cost: sp.Symbol
+    cost_slope: sp.Symbol
+    tail: sp.Symbol
+    density: sp.Symbol
+    density_slope: sp.Symbol
+    start_tail: sp.Symbol
+    start_density: sp.Symbol
+    probability: sp.Expr
+    piece_mean: sp.Expr
+    piece_square: sp.Expr
+    probability_slope: sp.Expr
+    piece_mean_slope: sp.Expr
+    piece_square_slope: sp.Expr
+
+
+def piece_integrands() -> PieceIntegrands:
+    """`PieceIntegrands`; E[min(S − t, θ)^m ; S > t] is the integral of m u^{m−1} P(S > t + u) over (0, θ).
+
+    Examples
+    --------
+    >>> terms = piece_integrands()
+    >>> terms.piece_mean
+    F_start*c + Fbar*theta
+    """
+    number, fraction = sp.symbols("n v", positive=True)
+    names = sp.symbols("c dc Fbar f df F_start f_start", real=True)
+    cost, cost_slope, survival, density, density_slope, start_tail, start_density = names
+    point, start = (number - 1 + fraction) * quantum, (number - 1) * quantum
+    served = fraction * quantum
+    values = (
+        quantum * density,
+        quantum * survival + cost * start_tail,
+        2 * served * quantum * survival + 2 * cost * quantum * survival + cost**2 * start_tail,
+    )
+    rates = {
+        quantum: sp.S.One,
+        survival: -density * point.diff(quantum),
+        density: density_slope * point.diff(quantum),
+        start_tail: -start_density * start.diff(quantum),
+        cost: cost_slope * start.diff(quantum),
+    }
+    slopes = (sp.Add(*(value.diff(symbol) * rate for symbol, rate in rates.items())) for value in values)
+    return PieceIntegrands(number, fraction, point, start, *names, *values, *slopes)  # type: ignore[call-arg]
+
+
+def service_density(point: sp.Expr) -> sp.Expr:
+    """Density of S = q(L) at q(point): that of L over q′, which is the reciprocal of the service rate.
+
+    Examples
+    --------
+    >>> from mlptsym.symbolic.symbols import slowdown_threshold
+    >>> service_density(slowdown_threshold) / Density(slowdown_threshold, size)
+    beta
+    """
+    return Density(point, size) * service_rate(point)
