@@ -44,7 +44,7 @@ def test_commands_run(
     assert printed.out
     if "--json" in arguments:
         assert isinstance(json.loads(printed.out), dict)
-    if "--out" in arguments:
+    if arguments[0] == "figures":
         folder = tmp_path / arguments[arguments.index("--out") + 1]
         assert {path.suffix for path in folder.iterdir()} >= {".svg", ".pdf", ".png", ".csv"}
 
