@@ -22,6 +22,8 @@ from mlptsym.cli.errors import Command, one_line
 from mlptsym.cli.figures import figures
 from mlptsym.cli.simulation import simulate
 from mlptsym.cli.theory import optimize, response
+from mlptsym.cli.verify import EXAMPLES as VERIFY_EXAMPLES
+from mlptsym.cli.verify import verify
 
 __all__ = ["app", "main"]
 
@@ -77,6 +79,7 @@ app.command(cls=Command, short_help="Mean response time, by the theory.", epilog
 app.command(cls=Command, short_help="Best quantum, and the rule of thumb for it.", epilog=OPTIMIZE_EXAMPLES)(optimize)
 app.command(cls=Command, short_help="Mean response time, by simulation.", epilog=SIMULATE_EXAMPLES)(simulate)
 app.command(cls=Command, short_help="Draw the figures of the paper.")(figures)
+app.command(cls=Command, short_help="Prove or refute the statements of the paper.", epilog=VERIFY_EXAMPLES)(verify)
 app.command(cls=Command, short_help="Run many scenarios over the figure notebooks.")(batch)
 
 

@@ -49,8 +49,9 @@ ORDERS = HIGHEST_ORDER + 1
 ORDER = 10
 PARTS = 4_000  # of an interval on which a polynomial is bounded
 TOLERANCE = 1e-6
-# levels for k = ∞ by what may be left out, tried one after the other
+# levels for k = ∞ by what may be left out, tried one after the other, and at most FEW · 5^i of them
 DEPTHS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
+FEW = 12
 MOST_LEVELS = 20_000
 MOST_PIECES = 3_000
 GRID = 400
@@ -548,7 +549,7 @@ class _Proof:
         model = self.model
         if model.levels < math.inf:
             return _constant(model.response(model.sums(theta, corners, int(model.levels) - 1, closed=True)))
-        rows = self._rows(corners, DEPTHS[-1])
+        rows = self._rows(corners, 2)
         while True:
             sums = model.sums(theta, corners, rows, closed=False)
             value = _constant(model.response(sums))
@@ -568,10 +569,11 @@ class _Proof:
         window = self.model.window
         return window is None or bool(corners[0] * (len(sums.probability) - 1) >= window)
 
-    def _rows(self, corners: tuple[Any, ...], left_out: float) -> int:
-        theta = float(corners[1].p) / float(corners[1].q)
-        rows = level_depth(self.model.queue, np.array([theta]), left_out)[0]
-        return int(min(max(rows, 3), MOST_LEVELS))
+    def _rows(self, corners: tuple[Any, ...], stage: int) -> int:
+        """How many levels to sum one by one for k = ∞, the more the higher the stage."""
+        window = 0.0 if self.model.window is None else _number(self.model.window / corners[0])
+        needed = level_depth(self.model.queue, np.array([_number(corners[1])]), DEPTHS[stage])[0]
+        return int(min(max(needed, 3), max(FEW * 5**stage, window + FEW)))
 
     def _range(self, target: Any) -> tuple[Any, Any]:
         """Where large and small quanta end that need no branching; what cannot be told is left open."""
@@ -600,6 +602,12 @@ class _Proof:
             if low * exact(FAR if model.levels < math.inf else SMALL) < mean:
                 self.open_quanta.append((0.0, _number(low)))
                 break
+        if model.levels == math.inf:
+            # each level that need not be summed one by one saves work
+            step = low / 2
+            for _ in range(4):
+                bound = model.from_small(low + step)
+                low, step = (low + step if bound is None or bound >= target else low), step / 2
         return low, high
 
     def _search(self, low: Any, high: Any, target: Any) -> None:
@@ -649,7 +657,7 @@ class _Proof:
         narrow = bool(high - low < low * exact(NARROW))
         middle = (low + high) / 2
         corners = (low, middle, high)
-        rows = self._rows(corners, DEPTHS[stage]) if infinite else int(model.levels) - 1
+        rows = self._rows(corners, stage) if infinite else int(model.levels) - 1
         try:
             theta, place = model.interval(middle, middle)
             centre, sums = self._lower_series(theta, place, rows)

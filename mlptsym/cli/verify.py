@@ -1,0 +1,252 @@
+"""``mlptsym verify``: the ledger, an entry's derivation, or a claim of one's own."""
+
+from __future__ import annotations
+
+import json as json_format
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mlptsym.ledger.entry import Entry, Verdict
+
+__all__ = ["EXAMPLES", "verify"]
+
+FAILED = 1
+NOT_READ = 2
+NARROWEST = 120
+
+EXAMPLES = """\b
+Examples:
+  mlptsym verify
+  mlptsym verify eq-16 lemma-4.3 laws
+  mlptsym verify --show eq-16
+  mlptsym verify --claim 'rho_2 == lambda*F(theta)*E[S2]'
+"""
+
+
+def verify(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ENTRY ...]", help="Entries or sections to verify; all when none is named.", show_default=False
+        ),
+    ] = None,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENTRY", help="Show a statement and its derivation, in text and LaTeX.", show_default=False
+        ),
+    ] = None,
+    claim: Annotated[
+        str | None,
+        typer.Option(
+            metavar="'EXPR == EXPR'", help="Prove or refute a formula of your own (see --names).", show_default=False
+        ),
+    ] = None,
+    list_names: Annotated[
+        bool, typer.Option("--names", help="List what a claim may speak of, and all entries.", show_default=False)
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.", show_default=False)
+    ] = False,
+) -> None:
+    """Prove the statements of the paper, and refute wrong variants of each.
+
+    Ends with 0 if all is as stated, with 1 if an entry fails or a claim is refuted, with 2 if a claim cannot be read.
+    """
+    from mlptsym.validation import refuse
+
+    if (bool(names) + (show is not None) + (claim is not None) + list_names) > 1:
+        refuse("names", names or show or claim, "given alone: ENTRY names, --show, --claim or --names")
+    if list_names:
+        status = _list(json=json)
+    elif claim is not None:
+        status = _decide(claim, json=json)
+    elif show is not None:
+        status = _show(show, json=json)
+    else:
+        status = _verify(names or [], json=json)
+    raise typer.Exit(status)
+
+
+def _verify(names: Sequence[str], *, json: bool) -> int:
+    from mlptsym.ledger.registry import select
+
+    verdicts = _verified(select(names), quiet=json)
+    green = all(verdict.green for verdict in verdicts)
+    if json:
+        _print_json({"green": green, "entries": [_plain(verdict) for verdict in verdicts]})
+    else:
+        _print_table(verdicts)
+    return 0 if green else FAILED
+
+
+def _verified(entries: Sequence[Entry], *, quiet: bool) -> list[Verdict]:
+    """Verify entries, saying which one is at work where someone looks at a terminal."""
+    from rich.console import Console
+
+    from mlptsym.ledger.registry import verify as verify_entries
+
+    console = Console(stderr=True, quiet=quiet)
+    verdicts: list[Verdict] = []
+    with console.status("") as status:
+        for entry, number in zip(entries, range(1, len(entries) + 1), strict=True):
+            status.update(f"{number}/{len(entries)}  {entry.name}")
+            verdicts += verify_entries([entry])
+    return verdicts
+
+
+def _print_table(verdicts: Sequence[Verdict]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    if console.width < NARROWEST:
+        console = Console(width=NARROWEST)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("entry", no_wrap=True)
+    table.add_column("statement")
+    table.add_column("method", no_wrap=True)
+    table.add_column("result", no_wrap=True)
+    table.add_column("variants", no_wrap=True)
+    table.add_column("seconds", justify="right", no_wrap=True)
+    for verdict in verdicts:
+        refuted = sum(refutation.refuted for refutation in verdict.refutations)
+        table.add_row(
+            verdict.entry.name,
+            Text(verdict.entry.statement),
+            verdict.entry.method,
+            Text(verdict.result, style="green" if verdict.green else "bold red"),
+            f"{refuted}/{len(verdict.refutations)} refuted",
+            f"{verdict.seconds:.2f}",
+        )
+    console.print(table)
+    for verdict in verdicts:
+        if not verdict.outcome.holds:
+            typer.echo(f"{verdict.entry.name} failed: {verdict.outcome.evidence}")
+        for refutation in verdict.refutations:
+            if not refutation.refuted:
+                typer.echo(f"{verdict.entry.name} does not refute '{refutation.description}': {refutation.evidence}")
+    red = [verdict.entry.name for verdict in verdicts if not verdict.green]
+    seconds = sum(verdict.seconds for verdict in verdicts)
+    outcome = f"{len(red)} red: {', '.join(red)}" if red else "all green"
+    typer.echo(f"{len(verdicts)} entries, {outcome}, {seconds:.1f} s of processor time")
+
+
+def _plain(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "name": verdict.entry.name,
+        "statement": verdict.entry.statement,
+        "latex": verdict.entry.latex,
+        "source": verdict.entry.source,
+        "method": verdict.entry.method,
+        "result": verdict.result,
+        "green": verdict.green,
+        "evidence": verdict.outcome.evidence,
+        "variants": [
+            {"description": one.description, "refuted": one.refuted, "evidence": one.evidence}
+            for one in verdict.refutations
+        ],
+        "seconds": round(verdict.seconds, 3),
+    }
+
+
+def _show(name: str, *, json: bool) -> int:
+    from mlptsym.ledger.registry import all_entries, select
+    from mlptsym.ledger.show import explanation, in_latex, in_text, shown
+
+    entries = all_entries()
+    chosen = (entries[name],) if name in entries else select([name])
+    verdicts = _verified(chosen, quiet=json)
+    if json:
+        described = [
+            _plain(verdict)
+            | {
+                "derivation": explanation(verdict.entry),
+                "steps": [
+                    {
+                        "operation": step.operation,
+                        "text": None if step.result is None else in_text(step.result),
+                        "latex": None if step.result is None else in_latex(step.result),
+                    }
+                    for step in verdict.outcome.steps
+                ],
+            }
+            for verdict in verdicts
+        ]
+        _print_json({"green": all(verdict.green for verdict in verdicts), "entries": described})
+    else:
+        typer.echo("\n\n".join("\n".join(shown(verdict)) for verdict in verdicts))
+    return 0 if all(verdict.green for verdict in verdicts) else FAILED
+
+
+def _decide(claim: str, *, json: bool) -> int:
+    from mlptsym.ledger.claims import decide
+    from mlptsym.ledger.grammar import ClaimError
+
+    try:
+        result = decide(claim)
+    except ClaimError as error:
+        if json:
+            _print_json({"result": "not read", "position": error.position + 1, "reason": error.reason})
+        else:
+            _print_refusal(error)
+        return NOT_READ
+    example = result.counterexample
+    if json:
+        _print_json(
+            {
+                "result": "proved" if result.proved else "refuted",
+                "counterexample": None
+                if example is None
+                else {"queue": example.queue, "left": example.left, "right": example.right},
+            }
+        )
+    elif result.proved:
+        typer.echo("proved: the difference of both sides is zero as a rational function of free symbols")
+    elif example is None:
+        typer.echo("refuted: the sides differ as functions of free symbols, though not at any of the queues tried")
+    else:
+        typer.echo(f"refuted: left {example.left:.12g}, right {example.right:.12g} at the queue with")
+        for name, value in example.queue.items():
+            typer.echo(f"  {name} = {value}")
+    return 0 if result.proved else FAILED
+
+
+def _print_refusal(error: Any) -> None:
+    """One line with the position, then the place in the claim."""
+    from mlptsym.cli.errors import one_line
+
+    typer.echo(f"Error: --claim: position {error.position + 1}: {one_line(error.reason)}", err=True)
+    start = max(0, error.position - 30)
+    typer.echo(
+        f"  {one_line(error.text[start : error.position])} <here> {one_line(error.text[error.position :][:30])}",
+        err=True,
+    )
+
+
+def _list(*, json: bool) -> int:
+    from mlptsym.ledger.registry import SECTIONS
+    from mlptsym.ledger.vocabulary import described
+
+    names = dict(described())
+    sections = {section: [entry.name for entry in entries()] for section, entries in SECTIONS.items()}
+    if json:
+        _print_json({"claims": names, "sections": sections})
+        return 0
+    typer.echo("What a claim may speak of (numbers are exact; + - * / ^ and brackets; exponents are whole numbers):")
+    width = max(map(len, names))
+    for name, meaning in names.items():
+        typer.echo(f"  {name:<{width}}  {meaning}")
+    typer.echo("Entries by section:")
+    for section, entries in sections.items():
+        typer.echo(f"  {section}: {', '.join(entries)}")
+    return 0
+
+
+def _print_json(values: dict[str, Any]) -> None:
+    typer.echo(json_format.dumps(values, ensure_ascii=False))

@@ -1,0 +1,200 @@
+"""What a ledger entry is, and what happens when it is verified."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+__all__ = [
+    "METHODS",
+    "Entry",
+    "Method",
+    "Outcome",
+    "Refutation",
+    "Step",
+    "Variant",
+    "Verdict",
+    "checked",
+    "verify_entry",
+]
+
+Method = Literal["proof", "enclosure", "digits", "simulation"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+RESULTS: dict[Method, str] = {
+    "proof": "proved",
+    "enclosure": "enclosed",
+    "digits": "agrees",
+    "simulation": "consistent",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a derivation: what is done, and what it gives.
+
+    Attributes
+    ----------
+    operation : str
+        In words.
+    result : Any
+        A SymPy expression, or None where the words are all.
+    """
+
+    operation: str
+    result: Any = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found about one statement.
+
+    Attributes
+    ----------
+    holds : bool
+    evidence : str
+        One line: what was computed, and with which result.
+    steps : tuple of Step
+        The derivation the check went through.
+    """
+
+    holds: bool
+    evidence: str
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A wrong form of a statement, which the entry's check has to refute.
+
+    Attributes
+    ----------
+    description : str
+        What is altered.
+    claim : callable
+        Builds the altered statement.
+    """
+
+    description: str
+    claim: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A statement, the check that decides it, and wrong statements that the same check refutes.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``eq-16``.
+    statement : str
+        In words and plain text.
+    latex : str
+        The formula as the paper prints it, or as it should read.
+    source : str
+        Where it stands in the paper, or in a book.
+    method : {"proof", "enclosure", "digits", "simulation"}
+        *proof*: identities reduced to zero with free symbols; *enclosure*: inequalities in interval arithmetic on a
+        stated box; *digits*: agreement to 50 digits at stated points; *simulation*: a z-score with a stated
+        false-alarm rate.
+    claim : callable
+        Builds the statement under test, transcribed from the paper.
+    check : callable
+        statement ↦ `Outcome`; it derives its side from the package's own formulas.
+    variants : tuple of Variant
+        At least one.
+    """
+
+    name: str
+    statement: str
+    latex: str
+    source: str
+    method: Method
+    claim: Callable[[], Any]
+    check: Callable[[Any], Outcome]
+    variants: tuple[Variant, ...]
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"{self.name}: {self.method!r} is no method")
+        if not self.variants:
+            raise ValueError(f"{self.name} has no wrong variant that its check would have to refute")
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """What became of a wrong variant.
+
+    Attributes
+    ----------
+    description : str
+    refuted : bool
+    evidence : str
+    """
+
+    description: str
+    refuted: bool
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of an entry.
+
+    Attributes
+    ----------
+    entry : Entry
+    outcome : Outcome
+    refutations : tuple of Refutation
+    seconds : float
+        Processor time.
+    """
+
+    entry: Entry
+    outcome: Outcome
+    refutations: tuple[Refutation, ...]
+    seconds: float
+
+    @property
+    def green(self) -> bool:
+        """Whether the statement holds and every wrong variant was refuted."""
+        return self.outcome.holds and all(refutation.refuted for refutation in self.refutations)
+
+    @property
+    def result(self) -> str:
+        """One or two words for the table."""
+        if not self.outcome.holds:
+            return "FAILED"
+        return RESULTS[self.entry.method] if self.green else "NOT REFUTED"
+
+
+def checked(entry: Entry) -> Outcome:
+    """What the check finds about the statement itself; a check that breaks off has not shown it."""
+    return _tried(entry.check, entry.claim)
+
+
+def verify_entry(entry: Entry) -> Verdict:
+    """Check the statement of an entry, then each of its wrong variants.
+
+    A check that breaks off has shown nothing: neither that the statement holds nor that a variant fails.
+    """
+    start = time.process_time()
+    outcome = checked(entry)
+    refutations = []
+    for variant in entry.variants:
+        found = _tried(entry.check, variant.claim)
+        broken = found.evidence.startswith(BROKEN)
+        refutations.append(Refutation(variant.description, not found.holds and not broken, found.evidence))
+    return Verdict(entry, outcome, tuple(refutations), time.process_time() - start)
+
+
+BROKEN = "the check broke off"
+
+
+def _tried(check: Callable[[Any], Outcome], claim: Callable[[], Any]) -> Outcome:
+    try:
+        return check(claim())
+    except Exception as error:  # an altered formula may fail anywhere; whatever happens is reported as a failure
+        return Outcome(False, f"{BROKEN}: {type(error).__name__}: {error}")

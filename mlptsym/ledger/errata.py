@@ -1,0 +1,334 @@
+"""What the paper leaves open or states inexactly, where no entry of another section decides it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import sympy as sp
+from flint import arb, ctx, fmpq
+
+from mlptsym.ledger.checks import Equation, everything, identities, is_positive
+from mlptsym.ledger.enclosure import ball
+from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.paper import Setting
+from mlptsym.ledger.policy import added_by_a_level
+from mlptsym.ledger.printed import t
+from mlptsym.ledger.two_levels import Package, at_quantum, response_time
+from mlptsym.ledger.waiting import ends
+from mlptsym.symbolic.algorithm import effective_load
+from mlptsym.symbolic.laws import exponential, lognormal, lomax, point
+from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.response import level_terms
+from mlptsym.symbolic.symbols import (
+    arrival_rate,
+    level,
+    preemption_cost,
+    quantum,
+    restore_cost,
+    slowdown_factor,
+)
+from mlptsym.symbolic.two_levels import two_level_terms
+
+__all__ = ["entries"]
+
+J, lam, gamma, theta, beta = level, arrival_rate, preemption_cost, quantum, slowdown_factor
+
+# stability with preemption
+
+Smaller = Callable[[str], bool]
+CASES: dict[str, dict[str, Any]] = {
+    "c_r > 0, F̄(t_r) > 0": {},
+    "γ = 0 or g(t_r) = 0: c_r = 0": {"cost": 0},
+    "F̄(t_r) = 0": {"tail": 0},
+}
+
+
+def check_smaller_region(claim: Smaller) -> Outcome:
+    """ρ_k^eff − ρ_0 grows by λ c_J F̄(t_J) from each number of levels to the next; its sign, case by case."""
+    growth = sp.expand(lam * expectation(added_by_a_level(), ends(J)))
+    added = sp.expand(effective_load(2) - effective_load(1))
+    price, reached = sp.symbols("c_J F_J", positive=True)
+    steps, holds = [Step("ρ_{J+1}^eff − ρ_J^eff", growth)], True
+    for words, case in CASES.items():
+        value = growth.subs({restore_cost(J): case.get("cost", price), tail(t(J)): case.get("tail", reached)})
+        smaller = bool(value != 0) and is_positive(value)
+        holds = holds and smaller == claim(words) and (smaller or value == 0)
+        steps.append(Step(f"{words}: {'smaller' if smaller else 'the same'}", value))
+    return everything(
+        identities(
+            [
+                Equation("for every k", growth, lam * restore_cost(J) * tail(t(J))),
+                Equation("two levels", added, lam * restore_cost(1) * tail(t(1))),
+            ]
+        ),
+        Outcome(holds, "; ".join(step.operation for step in steps[1:]), tuple(steps)),
+    )
+
+
+# figure 2
+
+
+def check_figure_means(claim: tuple[int, Any]) -> Outcome:
+    """The package's E[L] for Exp(1/53) and LogNorm(3.1, 1.3), in interval arithmetic."""
+    first, second = claim
+    with ctx.workprec(128):
+        exponential_mean = ball(exponential().moment(1), {exponential().parameters[0]: arb(fmpq(1, 53))})
+        mu, sigma = lognormal().parameters
+        lognormal_mean = ball(lognormal().moment(1), {mu: arb(fmpq(31, 10)), sigma: arb(fmpq(13, 10))})
+        near = [
+            bool(abs(found - value) < arb(fmpq(1, 200)))
+            for found, value in ((exponential_mean, first), (lognormal_mean, arb(second)))
+        ]
+    found = f"E[L] = {exponential_mean.str(6, radius=False)} and {lognormal_mean.str(6, radius=False)}"
+    return Outcome(all(near), found)
+
+
+def check_figure_tails(claim: int) -> Outcome:
+    """E[(L − ℓ_C)⁺] of both laws at ℓ_C = 256/3.75, and of the log-normal law scaled to the mean 53."""
+    with ctx.workprec(128):
+        threshold = arb(fmpq(25600, 375))
+        nu = exponential().parameters[0]
+        mu, sigma = lognormal().parameters
+        excesses = [_excess(exponential(), {nu: arb(fmpq(1, 53))}, threshold)]
+        spread = {sigma: arb(fmpq(13, 10))}
+        scaled = arb(53).log() - arb(fmpq(169, 200))
+        excesses += [
+            _excess(lognormal(), {**spread, mu: location}, threshold) for location in (arb(fmpq(31, 10)), scaled)
+        ]
+        larger = all(bool(claim * (excess - excesses[0]) > 0) for excess in excesses[1:])
+    return Outcome(larger, "E[(L − ℓ_C)⁺] = " + ", ".join(excess.str(5, radius=False) for excess in excesses))
+
+
+def _excess(law: Any, parameters: dict[sp.Expr, arb], threshold: arb) -> arb:
+    values = {**parameters, point: threshold}
+    return ball(law.closed_moment(1) - point * law.closed_moment(0), values)
+
+
+# (15) where it is a difference of infinities
+
+Orders = tuple[sp.Rational, sp.Rational]
+
+
+def check_infinite_square(shape: sp.Rational, claim: tuple[Orders, bool, bool]) -> Outcome:
+    """Lomax S with linear costs: how a_J E[Y_{J+1}] and E[Y_{J+1}²] fall with J, and whether their sums are finite.
+
+    E[(S^eff)²] = Σ E[Y_r²] + 2 Σ a_{r−1} E[Y_r] needs both sums; d_1 of the piecewise route needs the first only.
+    """
+    orders, products_finite, squares_finite = claim
+    law = lomax()
+    where = {law.parameters[0]: shape, law.parameters[1]: 1}
+    x, n = sp.Symbol("x", positive=True), sp.Symbol("n", positive=True)
+    moments = [law.closed_moment(order).subs(where).subs(point, x) for order in range(3)]
+    terms = level_terms(J + 1)
+    unit = sp.Rational(1, 10)
+    before = n + unit * n * (n - 1) / 2  # a_J = Jθ + γθ J(J − 1)/2 with θ = 1
+    found = []
+    for term in (terms.piece_mean * before, terms.piece_square):
+        placed = term
+        for index, place in ((J, n), (J + 1, n + 1)):
+            placed = placed.subs({UpperMoment(k, t(index)): moments[k].subs(x, place) for k in range(3)})
+            placed = placed.subs({t(index): place, restore_cost(index): unit * place})
+        found.append(placed)
+    steps, holds = [], True
+    for words, term, power, finite in zip(
+        ("a_J E[Y_{J+1}]", "E[Y_{J+1}²]"), found, orders, (products_finite, squares_finite), strict=True
+    ):
+        scaled = sp.simplify(term * (1 + n) ** shape)  # a polynomial and powers of ratios that tend to one
+        limit = sp.limit(scaled * n ** (-power - shape), n, sp.oo)
+        right = bool(limit.is_finite) and bool(limit.is_positive) and finite == (power < -1)
+        holds = holds and right
+        steps.append(Step(f"{words} · J^({-power}) → {limit}", scaled))
+    return Outcome(holds, "both orders of decay as stated" if holds else "another order of decay", tuple(steps))
+
+
+def check_infinite_overhead(claim: tuple[sp.Rational, sp.Rational, bool]) -> Outcome:
+    """c_J F̄(t_J), what level J + 1 adds to E[S^eff], falls as J^(1 − shape) for Lomax S: summable if shape > 2."""
+    shape, power, finite = claim
+    law = lomax()
+    n = sp.Symbol("n", positive=True)
+    survival = law.closed_moment(0).subs({law.parameters[0]: shape, law.parameters[1]: 1}).subs(point, n)
+    added = expectation(added_by_a_level(), ends(J)).subs(tail(t(J)), survival).subs(restore_cost(J), gamma * n)
+    limit = sp.limit(sp.simplify(added * (1 + n) ** shape) * n ** (-power - shape), n, sp.oo)
+    holds = bool(limit.is_finite) and limit == gamma and finite == (power < -1)
+    words = f"the term falls as J^({power}): the overhead is {'finite' if power < -1 else 'infinite'}"
+    return Outcome(holds, words if holds else f"not so: limit {limit}", (Step("growth of E[S^eff]", added),))
+
+
+# cost by tokens
+
+
+def check_token_cost(package: Package, claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+    """c = γ q⁻¹(t), the tokens made so far: dc/dθ = γ/q′, so a part of A is free of q′ and does not jump at ℓ_C."""
+    terms = package()
+    slope = terms.service_slope
+    by_tokens = terms.A.subs(terms.restore_slope, gamma / slope)
+    jumping = terms.A.subs(terms.restore_slope, 0).subs(slope, 1)
+    constant = gamma * sp.diff(terms.A, terms.restore_slope).subs(slope, 1)
+    _spare, _odds = sp.symbols("sigma omega", positive=True)
+    outcome = identities(
+        [
+            Equation("A with c by tokens", by_tokens, slope * jumping + constant),
+            Equation("A at ℓ_C⁺", by_tokens.subs(slope, 1 / beta), claim(jumping, constant)),
+        ]
+    )
+    return everything(outcome)
+
+
+# several minima
+
+
+def slope_signs(multiple: int, places: tuple[Any, ...]) -> list[arb]:
+    """T′(x)/F̄_L at multiples of E[L], k = 2, at the paper's parameters."""
+    terms = two_level_terms()
+    with ctx.workprec(160):
+        setting = Setting(arb(multiple))
+        found = []
+        for place in places:
+            x = setting.mean_size * place
+            values = setting.terms(terms, x, slowed=bool(x > setting.threshold))
+            found.append(ball(terms.A - terms.B * terms.hazard, values))
+    return found
+
+
+PLACES = (fmpq(1, 5), fmpq(2), fmpq(11, 2), fmpq(69, 10), fmpq(71, 10), fmpq(30))
+
+
+def check_minima(found: Callable[[], list[arb]], claim: tuple[int, ...]) -> Outcome:
+    """Signs of T′ at x = 0.2, 2, 5.5, 6.9, 7.1 and 30 times E[L], for ℓ_C = 7E[L], in interval arithmetic."""
+    signs = found()
+    holds = all(bool(sign * value > 0) for sign, value in zip(claim, signs, strict=True))
+    shown = " ".join("+" if value > 0 else "−" if value < 0 else "?" for value in signs)
+    return Outcome(holds, f"signs of T′: {shown}")
+
+
+def responses() -> dict[str, arb]:
+    """E[T] for two levels at ℓ_C = 7E[L]: at x = 4.52E[L], at ℓ_C, and FCFS."""
+    time = response_time(at_quantum())
+    with ctx.workprec(160):
+        setting = Setting(arb(7))
+        fixed = {**setting.parameters, mean(): setting.mean_service, mean(order=2): setting.mean_square}
+        found = {}
+        for name, place in (("4.52E[L]", fmpq(452, 100)), ("7E[L] = ℓ_C", fmpq(7))):
+            x = setting.mean_size * place
+            here = {UpperMoment(n, theta): setting.moment_at(n, x, slowed=False) for n in range(3)}
+            found[name] = ball(time, {**fixed, **here, theta: x})
+        none = {UpperMoment(n, theta): arb(0) for n in range(3)}
+        found["FCFS"] = ball(time, {**fixed, **none, theta: arb(0)})
+    return found
+
+
+def check_order(found: Callable[[], dict[str, arb]], claim: tuple[str, ...]) -> Outcome:
+    """Enclosures of E[T] in the order stated."""
+    values = found()
+    holds = all(bool(values[lower] < values[higher]) for lower, higher in itertools.pairwise(claim))
+    return Outcome(holds, ", ".join(f"E[T] = {value.str(7, radius=False)} at {name}" for name, value in values.items()))
+
+
+def entries() -> tuple[Entry, ...]:
+    """Entries of this section."""
+    package = cache(two_level_terms)
+    signs = cache(partial(slope_signs, 7, PLACES))
+    times = cache(responses)
+    half = sp.Rational(1, 2)
+    return (
+        Entry(
+            "smaller-region",
+            "MLPT has a smaller stability region than FCFS exactly if a cost c_r > 0 is paid with positive probability",
+            r"\rho_k^{\mathrm{eff}} - \rho_0 = \lambda\sum_{r=1}^{k-1}c_r\bar F(t_r) > 0"
+            r"\iff c_r\bar F(t_r)>0\ \text{for some } r",
+            "section 3: 'any policy that preempts with positive probability has a smaller stability region'",
+            "proof",
+            lambda: lambda case: case.startswith("c_r > 0"),
+            check_smaller_region,
+            (
+                Variant("whenever it preempts, as printed", lambda: lambda case: not case.startswith("F̄")),
+                Variant("never", lambda: lambda case: False),
+            ),
+        ),
+        Entry(
+            "figure-2-means",
+            "E[L] is 53 for Exp(1/53) and 51.68 for LogNorm(3.1, 1.3)",
+            r"\mathbb E[L] = e^{\mu+\sigma^2/2} = e^{3.945} = 51.68",
+            "figure 2, which states 53 for both",
+            "enclosure",
+            lambda: (53, fmpq(5168, 100)),
+            check_figure_means,
+            (Variant("53 for both", lambda: (53, fmpq(53))),),
+        ),
+        Entry(
+            "figure-2-tails",
+            "the log-normal law has the larger E[(L − ℓ_C)⁺], as printed and scaled to the mean 53 alike",
+            r"\mathbb E[(L_{\mathrm{LogNorm}}-\ell_C)^+] > \mathbb E[(L_{\mathrm{Exp}}-\ell_C)^+],\quad \ell_C = 256/3.75",
+            "section 3, reading of figure 2",
+            "enclosure",
+            lambda: 1,
+            check_figure_tails,
+            (Variant("the smaller", lambda: -1),),
+        ),
+        Entry(
+            "infinite-square",
+            "k = ∞, P(S > t) = (1 + t)^(−7/2), linear cost: E[(S^eff)²] = ∞ and (15) is ∞ − ∞, yet Σ E[Y_r²] and d_J are"
+            " finite",
+            r"a_J\mathbb E[Y_{J+1}]\sim J^{-1/2},\quad \mathbb E[Y_{J+1}^2]\sim J^{-3/2}",
+            "eq. (15)",
+            "proof",
+            lambda: ((-half, -3 * half), False, True),
+            partial(check_infinite_square, sp.Rational(7, 2)),
+            (
+                Variant("E[(S^eff)²] finite", lambda: ((-half, -3 * half), True, True)),
+                Variant("both sums infinite", lambda: ((-half, -half), False, False)),
+            ),
+        ),
+        Entry(
+            "infinite-overhead",
+            "k = ∞, P(S > t) = (1 + t)^(−3/2), linear cost: E[S] is finite, E[S^eff] infinite for every θ",
+            r"c_J\bar F(t_J)\sim J^{-1/2}",
+            "section 4.2: optimising θ brings the stability region arbitrarily close to that of FCFS",
+            "proof",
+            lambda: (3 * half, -half, False),
+            check_infinite_overhead,
+            (
+                Variant("finite", lambda: (3 * half, -half, True)),
+                Variant("falls as J^(−3/2)", lambda: (3 * half, -3 * half, True)),
+            ),
+        ),
+        Entry(
+            "token-cost",
+            "cost by tokens, c = γ q⁻¹(t): A = q′A_0 + γA_1, so A/B jumps by less than 1/β at ℓ_C",
+            r"A(\ell_C^+) = \frac1\beta A_0 + \gamma A_1 \ne \frac1\beta A(\ell_C^-)",
+            "eqs. (4), (8): attained service is measured in S, memory in tokens",
+            "proof",
+            lambda: lambda jumping, constant: jumping / beta + constant,
+            partial(check_token_cost, package),
+            (Variant("A jumps by 1/β", lambda: lambda jumping, constant: (jumping + constant) / beta),),
+        ),
+        Entry(
+            "several-minima",
+            "two levels, ℓ_C = 7E[L]: E[T] rises from θ = 0, falls, rises, falls and has a second local minimum at ℓ_C",
+            r"\operatorname{sgn}T'(x) = +,-,+,-,+,+\quad\text{at } x/\mathbb E[L] = 0.2,\,2,\,5.5,\,6.9,\,7.1,\,30",
+            "section 4.3: 'E[T(θ)] is in general not convex'",
+            "enclosure",
+            lambda: (1, -1, 1, -1, 1, 1),
+            partial(check_minima, signs),
+            (
+                Variant("one minimum, at ℓ_C", lambda: (1, -1, -1, -1, 1, 1)),
+                Variant("one minimum, before ℓ_C", lambda: (1, -1, 1, 1, 1, 1)),
+            ),
+        ),
+        Entry(
+            "strict-but-not-best",
+            "at ℓ_C = 7E[L] the jump makes ℓ_C a strict local minimum, but x = 4.52E[L] is better",
+            r"\mathbb E[T(4.52\,\mathbb E[L])] < \mathbb E[T(\ell_C)] < \mathbb E[T_{\mathrm{FCFS}}],\quad \ell_C = 7\mathbb E[L]",
+            "eq. (32) with b = 7",
+            "enclosure",
+            lambda: ("4.52E[L]", "7E[L] = ℓ_C", "FCFS"),
+            partial(check_order, times),
+            (
+                Variant("ℓ_C is best", lambda: ("7E[L] = ℓ_C", "4.52E[L]", "FCFS")),
+                Variant("FCFS is best", lambda: ("FCFS", "4.52E[L]")),
+            ),
+        ),
+    )

@@ -1,0 +1,237 @@
+"""The ten size laws: closed forms of E[L^n ; L > x], n = 0, 1, 2, proved by differentiating."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import mpmath
+import sympy as sp
+
+from mlptsym.ledger.checks import agreement, everything
+from mlptsym.ledger.digits import DIGITS, value
+from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.symbolic.laws import LAWS, SizeLaw, moment_defects, point, potential_defect
+from mlptsym.symbolic.moments import Indicator
+from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
+
+__all__ = ["entries"]
+
+ORDERS = (1, 0, 2)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A law with its closed moments, and what its density is."""
+
+    law: SizeLaw
+    density: sp.Expr
+
+
+def check_law(claim: Statement) -> Outcome:
+    """d/dx of each closed moment is −x^n f(x); it is E[L^n] (one for n = 0) at the start and vanishes at the end."""
+    law = claim.law
+    parts = [_density(claim)]
+    for order in ORDERS:
+        defects = moment_defects(law, order)
+        found = {
+            f"d/dx E[L^{order} ; L > x] + x^{order} f(x)": defects.derivative,
+            f"E[L^{order} ; L > x] at the start, less E[L^{order}]": defects.start,
+            f"E[L^{order} ; L > x] at the end": defects.end,
+        }
+        if law.potential is not None:
+            found[f"d/dx of the potential of order {order} + x^{order} f(x)"] = potential_defect(law, order)
+        parts += [_zero(words, defect) for words, defect in found.items()]
+        if not all(part.holds for part in parts):
+            break
+    outcome = everything(*parts)
+    words = f"density as stated; {len(parts) - 1} defects of {len(ORDERS)} moments: all 0"
+    return replace(outcome, evidence=words) if outcome.holds else outcome
+
+
+def _zero(words: str, defect: sp.Expr) -> Outcome:
+    holds = bool(defect == 0)
+    return Outcome(holds, words if holds else f"{words} is {defect}, not 0", (Step(words, defect),))
+
+
+def _density(claim: Statement) -> Outcome:
+    """The density in the textbook's form."""
+    inside = sp.Dummy("x", positive=True)
+    if claim.law.density.has(sp.DiracDelta):
+        same = claim.law.density.equals(claim.density)
+    else:
+        quotient = (claim.law.density.doit() / claim.density).replace(
+            sp.loggamma, lambda shape: sp.log(sp.gamma(shape))
+        )
+        quotient = sp.expand_log(sp.expand(sp.log(sp.simplify(quotient.subs(point, inside)))), force=True)
+        same = sp.simplify(sp.expand(sp.expand_log(quotient, force=True))) == 0
+    return Outcome(bool(same), "density as stated" if same else "another density", (Step("f(x)", claim.law.density),))
+
+
+# special functions
+
+Definition = Callable[[mpmath.mpf, mpmath.mpf], mpmath.mpf]
+PLACES = ((sp.Rational(7, 10), sp.Rational(3, 2)), (sp.Rational(5, 2), sp.Rational(1, 8)))
+
+
+def definitions() -> dict[type[sp.Function], Definition]:
+    """The three special functions of shape a and point z, by integrals and series (NIST DLMF 8.2.2 and 4.2.19)."""
+    return {
+        RegularizedUpperGamma: lambda a, z: mpmath.quad(
+            lambda u: u ** (a - 1) * mpmath.exp(-u) / mpmath.gamma(a), [z, 1, 10, mpmath.inf]
+        ),
+        GammaDensity: lambda a, z: mpmath.exp((a - 1) * mpmath.log(z) - z - mpmath.loggamma(a)),
+        RelativeExponential: lambda _, z: mpmath.nsum(lambda n: z**n / mpmath.factorial(n + 1), [0, mpmath.inf]),
+    }
+
+
+def check_special_functions(claim: dict[type[sp.Function], Definition]) -> Outcome:
+    """Value, unfolded form and derivative of each function against its definition."""
+    z = sp.Symbol("z", positive=True)
+    pairs = []
+    with mpmath.workdps(DIGITS + 15):
+        for function, definition in claim.items():
+            for shape, at in PLACES:
+                form = function(z) if function is RelativeExponential else function(shape, z)
+                a, number = (mpmath.mpf(part.p) / part.q for part in (shape, at))
+                stated = definition(a, number)
+                words = f"{function.__name__} at {shape}, {at}"
+                pairs.append((words, value(form, {z: at}), stated))
+                with mpmath.workdps(2 * DIGITS):  # the unfolded form may cancel
+                    pairs.append((f"{words}, unfolded", value(form.doit(), {z: at}), stated))
+                    slope = value(form.diff(z), {z: at})
+                pairs.append((f"{words}, derivative", slope, _slope(definition, a, number)))
+    return agreement(pairs, DIGITS)
+
+
+def _slope(definition: Definition, a: mpmath.mpf, at: mpmath.mpf) -> mpmath.mpf:
+    """Derivative by central differences with a step that leaves more than fifty digits."""
+    with mpmath.workdps(2 * DIGITS):
+        step = at * mpmath.mpf(10) ** -(DIGITS // 2 + 5)
+        return (definition(a, at + step) - definition(a, at - step)) / (2 * step)
+
+
+x = point
+p = {name: sp.Symbol(name, positive=True) for name in ("rate", "sigma", "shape", "scale", "high", "value")}
+mu, low = sp.Symbol("mu", real=True), sp.Symbol("low", nonnegative=True)
+stages = sp.Symbol("stages", integer=True, positive=True)
+
+
+def densities() -> dict[str, tuple[sp.Expr, str]]:
+    """Textbook densities (Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions), and their LaTeX."""
+    rate, sigma, shape, scale = (p[name] for name in ("rate", "sigma", "shape", "scale"))
+    phases = sp.symbols("probability_0:2", positive=True), sp.symbols("rate_0:2", positive=True)
+    samples = sp.symbols("sample_0:3", positive=True)
+    normal = sp.exp(-((sp.log(x) - mu) ** 2) / (2 * sigma**2)) / (x * sigma * sp.sqrt(2 * sp.pi))
+    return {
+        "Exponential": (rate * sp.exp(-rate * x), r"f(x) = \nu e^{-\nu x}"),
+        "LogNormal": (normal, r"f(x) = \frac{1}{x\sigma\sqrt{2\pi}}\exp\Bigl(-\frac{(\log x-\mu)^2}{2\sigma^2}\Bigr)"),
+        "Weibull": (
+            shape * x ** (shape - 1) / scale**shape * sp.exp(-((x / scale) ** shape)),
+            r"f(x) = \frac ks\Bigl(\frac xs\Bigr)^{k-1}e^{-(x/s)^k}",
+        ),
+        "Gamma": (
+            x ** (shape - 1) * sp.exp(-x / scale) / (sp.gamma(shape) * scale**shape),
+            r"f(x) = \frac{x^{k-1}e^{-x/s}}{\Gamma(k)s^k}",
+        ),
+        "Erlang": (
+            rate**stages * x ** (stages - 1) * sp.exp(-rate * x) / sp.gamma(stages),
+            r"f(x) = \frac{\nu^mx^{m-1}e^{-\nu x}}{(m-1)!}",
+        ),
+        "HyperExponential": (
+            sp.Add(*(weight * nu * sp.exp(-nu * x) for weight, nu in zip(*phases, strict=True))),
+            r"f(x) = \sum_ip_i\nu_ie^{-\nu_ix}",
+        ),
+        "Lomax": (
+            shape / scale * (1 + x / scale) ** (-shape - 1),
+            r"f(x) = \frac as\Bigl(1+\frac xs\Bigr)^{-a-1}",
+        ),
+        "Uniform": (1 / (p["high"] - low), r"f(x) = \frac{1}{b-a},\quad a<x<b"),
+        "Deterministic": (sp.DiracDelta(x - p["value"]), r"P(L > x) = \mathbf 1\{v > x\}"),
+        "Empirical": (
+            sp.Add(*(sp.DiracDelta(x - sample) for sample in samples)) / 3,
+            r"P(L > x) = \frac1n\sum_i\mathbf 1\{v_i > x\}",
+        ),
+    }
+
+
+def altered(name: str, change: Callable[[SizeLaw], SizeLaw]) -> Statement:
+    """The law with something changed."""
+    return Statement(change(LAWS[name]()), densities()[name][0])
+
+
+def second_moment_shifted(law: SizeLaw) -> SizeLaw:
+    """E[L² ; L > x] read for E[L ; L > x]."""
+    return replace(law, closed_moment=lambda order: law.closed_moment(order if order != 1 else 2))
+
+
+def one_power_more(law: SizeLaw) -> SizeLaw:
+    """E[L ; L > x] divided by 1 + x/scale."""
+    stretch = 1 + point / law.parameters[-1]
+    return replace(law, closed_moment=lambda order: law.closed_moment(order) / (stretch if order == 1 else 1))
+
+
+def mean_doubled(law: SizeLaw) -> SizeLaw:
+    """E[L] twice as large."""
+    return replace(law, moment=lambda order: law.moment(order) * (2 if order == 1 else 1))
+
+
+def constant_added(law: SizeLaw) -> SizeLaw:
+    """A closed first moment that does not vanish at the end: right derivative, wrong constant."""
+    return replace(law, closed_moment=lambda order: law.closed_moment(order) + (1 if order == 1 else 0))
+
+
+def strict_at_atom(law: SizeLaw) -> SizeLaw:
+    """A closed moment without its step."""
+    return replace(law, closed_moment=lambda order: law.closed_moment(order).replace(Indicator, lambda *_: sp.S.One))
+
+
+def entries() -> tuple[Entry, ...]:
+    """The special functions, then one entry for each law of the package."""
+    found = [
+        Entry(
+            "special-functions",
+            "Q(a, z) = ∫_z^∞ u^(a−1) e^(−u) du/Γ(a), the gamma density and (e^z − 1)/z: values and derivatives",
+            r"Q(a,z) = \frac{1}{\Gamma(a)}\int_z^\infty u^{a-1}e^{-u}\,du,\quad \frac{e^z-1}{z} = \sum_{n\ge0}\frac{z^n}{(n+1)!}",
+            "NIST DLMF 8.2.2, 8.2.4, 4.2.19",
+            "digits",
+            definitions,
+            check_special_functions,
+            (
+                Variant("e^z − 1", lambda: {RelativeExponential: lambda _, z: mpmath.expm1(z)}),
+                Variant(
+                    "gamma density with z^a",
+                    lambda: {GammaDensity: lambda a, z: z**a * mpmath.exp(-z) / mpmath.gamma(a)},
+                ),
+                Variant("Q not divided by Γ(a)", lambda: {RegularizedUpperGamma: mpmath.gammainc}),
+            ),
+        )
+    ]
+    for name, (density, latex) in densities().items():
+        variants = [
+            Variant("E[L ; L > x] with x² f", partial(altered, name, second_moment_shifted)),
+            Variant("twice the mean", partial(altered, name, mean_doubled)),
+            Variant("a constant added to E[L ; L > x]", partial(altered, name, constant_added)),
+        ]
+        if name == "Lomax":
+            variants[0] = Variant("E[L ; L > x] with another power", partial(altered, name, one_power_more))
+        if name in {"Deterministic", "Empirical"}:
+            variants[0] = Variant("no step at the atoms", partial(altered, name, strict_at_atom))
+        found.append(
+            Entry(
+                f"law-{name.lower()}",
+                f"{name}: E[L^n ; L > x] in closed form, n = 0, 1, 2",
+                latex,
+                "size laws; Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions",
+                "proof",
+                partial(_statement, name, density),
+                check_law,
+                tuple(variants),
+            )
+        )
+    return tuple(found)
+
+
+def _statement(name: str, density: sp.Expr) -> Statement:
+    return Statement(LAWS[name](), density)

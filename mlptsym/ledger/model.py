@@ -1,0 +1,351 @@
+"""Sections 2 and 3: moments of a service time, memory, slowdown and stability without preemption, equations (1)–(7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy as sp
+
+from mlptsym.ledger.checks import Equation, everything, identities, is_positive
+from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.printed import integral
+from mlptsym.symbolic import service as slowdown
+from mlptsym.symbolic.algorithm import effective_load
+from mlptsym.symbolic.memory import MEMORY_LAWS, linear, restore_cost_at
+from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.symbols import (
+    age,
+    arrival_rate,
+    preemption_cost,
+    service,
+    size,
+    slowdown_factor,
+    slowdown_threshold,
+)
+
+__all__ = ["entries"]
+
+t, u, capacity, step = sp.symbols("t u C delta", positive=True)
+S, L, ell_C, beta, gamma = service, size, slowdown_threshold, slowdown_factor, preemption_cost
+
+# moments
+
+
+def check_upper_moments(claim: Callable[[int], sp.Expr]) -> Outcome:
+    """What the package knows of M_n: its derivative, M_0(0) and M_n(∞)."""
+    equations = [Equation(f"d/dt M_{n}(t)", UpperMoment(n, t).diff(t), claim(n)) for n in range(4)]
+    chain = UpperMoment(1, t**2).diff(t)
+    equations.append(Equation("d/dt M_1(t²)", chain, 2 * t * claim(1).subs(t, t**2)))
+    equations.append(Equation("M_0(0)", tail(0), sp.S.One))
+    equations += [Equation(f"M_{n}(∞)", UpperMoment(n, sp.oo), sp.S.Zero) for n in range(3)]
+    return identities(equations)
+
+
+Pieces = Sequence[tuple[sp.Expr, Sequence[tuple[Any, Any, Any]]]]
+
+
+def piecewise() -> Pieces:
+    """Functions of S with breakpoints t < u, and what each of them is between its breakpoints."""
+    return (
+        (sp.Min(S, t), [(0, t, S), (t, sp.oo, t)]),
+        (sp.Min(S, t) ** 2, [(0, t, S**2), (t, sp.oo, t**2)]),
+        (sp.Max(S, t), [(0, t, t), (t, sp.oo, S)]),
+        (sp.Min(2 * S, 2 * t), [(0, t, 2 * S), (t, sp.oo, 2 * t)]),
+        ((sp.Min(S, u) - t) ** 2 * Indicator(S, t), [(t, u, (S - t) ** 2), (u, sp.oo, (u - t) ** 2)]),
+        (Indicator(S, t) * Indicator(S, u) * (2 * S - u), [(u, sp.oo, 2 * S - u)]),
+        ((S + gamma * Indicator(S, t)) ** 2, [(0, t, S**2), (t, sp.oo, (S + gamma) ** 2)]),
+    )
+
+
+def check_expectation(claim: Pieces) -> Outcome:
+    """The operator against the integral over each interval, and job by job what 1{S > t} is at S = t."""
+    equations = [
+        Equation(
+            f"E[{function}]",
+            expectation(function, [t, u]),
+            sp.Add(*(integral(sp.sympify(polynomial), sp.sympify(a), b) for a, b, polynomial in parts)),
+        )
+        for function, parts in claim
+    ]
+    return identities(equations)
+
+
+# memory and slowdown
+
+
+def check_memory(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
+    """The package's linear law, the age at which it reaches C; each of its laws rises, below a line that it touches."""
+    growth, threshold = claim
+    law = linear()
+    (reached,) = sp.solve(law.growth - capacity, age)
+    equations = [Equation("g(a)", growth, law.growth), Equation("the age at which g(a) = C", threshold, reached)]
+    steps, holds = [], True
+    for build in MEMORY_LAWS.values():
+        here = build()
+        intercept, slope = here.line
+        bend = here.smooth_from
+        places = [bend + step] if bend.is_zero else [bend / 2, bend + step]
+        for place in places:
+            growing = sp.diff(here.growth, age).subs(age, place)
+            below = sp.expand((intercept + slope * age - here.growth).subs(age, place))
+            holds = holds and bool(growing.is_nonnegative) and bool(below.is_nonnegative)
+            steps.append(Step(f"dg/da of {here.name}, and its line less g", sp.Tuple(growing, below)))
+        touch = sp.expand((intercept + slope * age - here.growth).subs(age, bend + step))
+        equations.append(Equation(f"line less g of {here.name} beyond its last bend", touch, sp.S.Zero))
+    words = "every memory law rises below its line" if holds else "a memory law falls, or exceeds its line"
+    return everything(identities(equations), Outcome(holds, words, tuple(steps)))
+
+
+def check_rate(claim: sp.Expr) -> Outcome:
+    """The package's rate before, at and after ℓ_C."""
+    places = {"a < ℓ_C": ell_C / 2, "a = ℓ_C": ell_C, "a > ℓ_C": 2 * ell_C}
+    return identities(
+        [
+            Equation(words, claim.subs(age, place), slowdown.service_rate().subs(age, place))
+            for words, place in places.items()
+        ]
+    )
+
+
+def check_service_time(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
+    """The package's q(L), its inverse, and its slope as the reciprocal of the rate (2), on both sides of ℓ_C."""
+    # L and L + 1 both before or both after ℓ_C, without a Min or Max left
+    sides = {
+        "L < ℓ_C": ({ell_C: L + 1 + step}, slowdown.service_rate(sp.S.Zero)),
+        "L > ℓ_C": ({L: ell_C + step}, slowdown.service_rate(ell_C + step)),
+    }
+    equations = []
+    for words, (place, rate) in sides.items():
+        equations += [
+            Equation(f"q(L), {words}", claim(L).subs(place), slowdown.service_time().subs(place)),
+            Equation(f"q⁻¹(q(L)), {words}", slowdown.service_time_inverse(claim(L)).subs(place), L.subs(place)),
+            Equation(f"q(L + 1) − q(L), {words}", (claim(L + 1) - claim(L)).subs(place), 1 / rate),
+        ]
+    return identities(equations)
+
+
+def service_as_printed(work: sp.Expr) -> sp.Expr:
+    """(3)."""
+    return work + (1 / beta - 1) * sp.Max(work - ell_C, 0)
+
+
+def check_restore_cost(claim: sp.Expr) -> Outcome:
+    """The package's c(a) for the linear law."""
+    return identities([Equation("c(a)", claim, restore_cost_at(linear()))])
+
+
+def mean_as_printed() -> sp.Expr:
+    """(5)."""
+    return mean(L) + (1 / beta - 1) * integral(L - ell_C, ell_C, variable=L)
+
+
+def check_mean(claim: sp.Expr) -> Outcome:
+    """E[q(L)] of the package, integrated on both sides of ℓ_C."""
+    return identities(
+        [
+            Equation("E[S]", claim, slowdown.service_mean()),
+            Equation("E[(L − ℓ_C)⁺]", integral(L - ell_C, ell_C, variable=L), slowdown.excess_mean()),
+        ]
+    )
+
+
+def check_base_load(claim: sp.Expr) -> Outcome:
+    """The package's load for one level, that is without preemption."""
+    return identities([Equation("ρ_1^eff", claim, effective_load(1))])
+
+
+def check_split_load(claim: sp.Expr) -> Outcome:
+    """λE[q(L)]."""
+    return identities([Equation("ρ_0", claim, arrival_rate * slowdown.service_mean())])
+
+
+def check_slow_moments(claim: Callable[[int, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+    """The package's M_n of S = q(L) in moments of L, from each side of ℓ_C and for n = 0 … 3."""
+    x = sp.Symbol("x", positive=True)
+    equations = []
+    for n in range(4):
+        slow = (ell_C + (L - ell_C) / beta) ** n
+        before = claim(n, x, ell_C) + integral(slow, ell_C, variable=L)
+        equations += [
+            Equation(f"M_{n} at x ≤ ℓ_C", before, slowdown.service_upper_moment(n, x, slowed=False)),
+            Equation(
+                f"M_{n} at x ≥ ℓ_C", integral(slow, x, variable=L), slowdown.service_upper_moment(n, x, slowed=True)
+            ),
+            Equation(f"E[S^{n}]", (before.subs(x, 0)), slowdown.service_mean(n)),
+        ]
+    return identities(equations)
+
+
+def check_monotone(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
+    """Derivatives of the package's E[S] in ℓ_C and β, and their signs."""
+    found = [sp.diff(slowdown.service_mean(), symbol) for symbol in (ell_C, beta)]
+    outcome = identities(
+        [
+            Equation("∂E[S]/∂ℓ_C", claim[0], found[0]),
+            Equation("∂E[S]/∂β", claim[1], found[1].subs(UpperMoment(1, ell_C, L), excess + ell_C * tail(ell_C, L))),
+        ]
+    )
+    below_one = {beta: 1 / (1 + step)}
+    signs = [is_positive(-derivative.subs(below_one)) for derivative in claim]
+    return everything(outcome, Outcome(all(signs), "both negative where P(L > ℓ_C) > 0, else zero"))
+
+
+excess = sp.Symbol("E_excess", positive=True)
+
+
+def entries() -> tuple[Entry, ...]:
+    """Entries of this section, in the order of the paper."""
+    return (
+        Entry(
+            "upper-moments",
+            "M_n(t) = E[S^n ; S > t]: dM_n/dt = −t^n f(t), M_0(0) = 1, M_n(∞) = 0",
+            r"\frac{d}{dt}M_n(t) = -t^nf(t),\quad M_0(0)=1,\quad M_n(\infty)=0",
+            "definition; the moments every other statement is written in",
+            "proof",
+            lambda: lambda n: -(t**n) * Density(t),
+            check_upper_moments,
+            (
+                Variant("one power too many", lambda: lambda n: -(t ** (n + 1)) * Density(t)),
+                Variant("rising", lambda: lambda n: t**n * Density(t)),
+            ),
+        ),
+        Entry(
+            "expectation",
+            "E of a function of S that is a polynomial between boundaries is the sum of ∫ p f over the intervals",
+            r"\mathbb E[\varphi(S)] = \sum_i\int_{t_{i-1}}^{t_i}p_i(s)f(s)\,ds",
+            "definition",
+            "proof",
+            piecewise,
+            check_expectation,
+            (
+                Variant("min(S, t) beyond t is S", lambda: ((sp.Min(S, t), [(0, sp.oo, S)]),)),
+                Variant("1{S > t} squared counts twice", lambda: ((Indicator(S, t) ** 2, [(t, sp.oo, 2)]),)),
+                Variant("1{S > t} is one below t", lambda: ((Indicator(S, t), [(0, t, 1)]),)),
+            ),
+        ),
+        Entry(
+            "eq-1",
+            "M(t) = g(a): g(a) = αa grows to C at ℓ_C = C/α; every memory law is non-decreasing",
+            r"M(t) = g(a_j(t)),\quad g(a)=\alpha a,\quad \ell_C = C/\alpha",
+            "eq. (1)",
+            "proof",
+            lambda: (linear().parameters[0] * age, capacity / linear().parameters[0]),
+            check_memory,
+            (
+                Variant("ℓ_C = αC", lambda: (linear().parameters[0] * age, capacity * linear().parameters[0])),
+                Variant("g(a) = α", lambda: (linear().parameters[0], capacity / linear().parameters[0])),
+            ),
+        ),
+        Entry(
+            "eq-2",
+            "the service rate is 1 while M(t) < C and β from M(t) = C on",
+            r"\mu(t) = \begin{cases}1 & M(t)<C\\ \beta & M(t)\ge C\end{cases}",
+            "eq. (2)",
+            "proof",
+            lambda: sp.Piecewise((1, age < ell_C), (beta, True)),
+            check_rate,
+            (
+                Variant("β only beyond C", lambda: sp.Piecewise((1, age <= ell_C), (beta, True))),
+                Variant("rates exchanged", lambda: sp.Piecewise((beta, age < ell_C), (1, True))),
+            ),
+        ),
+        Entry(
+            "eq-3",
+            "S = L + (1/β − 1)(L − ℓ_C)⁺",
+            r"S = L + \Bigl(\frac1\beta-1\Bigr)(L-\ell_C)^+",
+            "eq. (3)",
+            "proof",
+            lambda: service_as_printed,
+            check_service_time,
+            (
+                Variant("1/β for 1/β − 1", lambda: lambda x: x + sp.Max(x - ell_C, 0) / beta),
+                Variant("1 − β for 1/β − 1", lambda: lambda x: x + (1 - beta) * sp.Max(x - ell_C, 0)),
+                Variant("(ℓ_C − L)⁺", lambda: lambda x: x + (1 / beta - 1) * sp.Max(ell_C - x, 0)),
+            ),
+        ),
+        Entry(
+            "eq-4",
+            "c(a) = γ g(a)",
+            r"c(a) = \gamma g(a)",
+            "eq. (4)",
+            "proof",
+            lambda: gamma * linear().parameters[0] * age,
+            check_restore_cost,
+            (
+                Variant("(1 − γ) g(a)", lambda: (1 - gamma) * linear().parameters[0] * age),
+                Variant("γ for γ g(a)", lambda: gamma),
+            ),
+        ),
+        Entry(
+            "eq-5",
+            "E[S] = E[L] + (1/β − 1) ∫_{ℓ_C}^∞ (ℓ − ℓ_C) f_L(ℓ) dℓ",
+            r"\mathbb E[S] = \mathbb E[L] + \Bigl(\frac1\beta-1\Bigr)\int_{\ell_C}^\infty(\ell-\ell_C)f_L(\ell)\,d\ell",
+            "eq. (5)",
+            "proof",
+            mean_as_printed,
+            check_mean,
+            (
+                Variant("∫ ℓ f", lambda: mean(L) + (1 / beta - 1) * integral(L, ell_C, variable=L)),
+                Variant("1/β for 1/β − 1", lambda: mean(L) + integral(L - ell_C, ell_C, variable=L) / beta),
+            ),
+        ),
+        Entry(
+            "service-moments",
+            "M_n of S = q(L) at q(x) in moments of L, on either side of ℓ_C, n = 0 … 3",
+            r"\mathbb E[q(L)^n;L>x] = \int_x^{\ell_C}\ell^nf_L\,d\ell + \int_{\max(x,\ell_C)}^\infty"
+            r"\Bigl(\ell_C+\frac{\ell-\ell_C}\beta\Bigr)^nf_L\,d\ell",
+            "from eq. (3)",
+            "proof",
+            lambda: lambda n, x, end: integral(L**n, x, end, variable=L),
+            check_slow_moments,
+            (
+                Variant("from 0 on", lambda: lambda n, x, end: integral(L**n, sp.S.Zero, end, variable=L)),
+                Variant("slow from x on", lambda: lambda n, x, end: integral(L**n, x, end, variable=L) / beta**n),
+            ),
+        ),
+        Entry(
+            "eq-6",
+            "ρ_0 = λE[S]",
+            r"\rho_0 = \lambda\mathbb E[S]",
+            "eq. (6)",
+            "proof",
+            lambda: arrival_rate * mean(),
+            check_base_load,
+            (
+                Variant("E[S] for ρ_0", mean),
+                Variant("λE[S²]", lambda: arrival_rate * mean(order=2)),
+            ),
+        ),
+        Entry(
+            "eq-7",
+            "ρ_0 = λ(E[L] + (1/β − 1) E[(L − ℓ_C)⁺])",
+            r"\rho_0 = \lambda\Bigl(\mathbb E[L] + \Bigl(\frac1\beta-1\Bigr)\mathbb E[(L-\ell_C)^+]\Bigr)",
+            "eq. (7)",
+            "proof",
+            lambda: arrival_rate * mean_as_printed(),
+            check_split_load,
+            (
+                Variant("no slowdown", lambda: arrival_rate * mean(L)),
+                Variant(
+                    "(1/β) E[(L − ℓ_C)⁺]",
+                    lambda: arrival_rate * (mean(L) + integral(L - ell_C, ell_C, variable=L) / beta),
+                ),
+            ),
+        ),
+        Entry(
+            "stability-grows",
+            "∂E[S]/∂ℓ_C = −(1/β − 1) P(L > ℓ_C) and ∂E[S]/∂β = −E[(L − ℓ_C)⁺]/β²: more memory or a milder slowdown"
+            " enlarges the stability region, if sizes exceed ℓ_C at all",
+            r"\frac{\partial\mathbb E[S]}{\partial\ell_C} = -\Bigl(\frac1\beta-1\Bigr)\bar F_L(\ell_C),\quad"
+            r"\frac{\partial\mathbb E[S]}{\partial\beta} = -\frac{\mathbb E[(L-\ell_C)^+]}{\beta^2}",
+            "section 3, after lemma 3.1",
+            "proof",
+            lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta**2),
+            check_monotone,
+            (
+                Variant("rising in ℓ_C", lambda: ((1 / beta - 1) * tail(ell_C, L), -excess / beta**2)),
+                Variant("1/β for 1/β²", lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta)),
+            ),
+        ),
+    )

@@ -1,0 +1,144 @@
+"""The paper's numerical setting in interval arithmetic: L log-normal (5, 0.9), λ = 0.0036, β = 0.39, γ = 0.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+from flint import arb, fmpq
+
+from mlptsym.ledger.enclosure import ball
+from mlptsym.symbolic.laws import lognormal, point
+from mlptsym.symbolic.moments import UpperMoment, mean
+from mlptsym.symbolic.service import service_mean, service_time_inverse, service_upper_moment
+from mlptsym.symbolic.symbols import (
+    age,
+    arrival_rate,
+    preemption_cost,
+    size,
+    slowdown_factor,
+    slowdown_threshold,
+)
+from mlptsym.symbolic.two_levels import TwoLevelTerms
+
+__all__ = ["Setting"]
+
+start = sp.Symbol("x", positive=True)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The queue of section 5 with ℓ_C a multiple of E[L].
+
+    Attributes
+    ----------
+    multiple : arb
+        ℓ_C/E[L].
+    """
+
+    multiple: arb
+
+    @cached_property
+    def parameters(self) -> dict[sp.Expr, arb]:
+        """λ, β, γ, ℓ_C and the parameters of the law."""
+        mu, sigma = lognormal().parameters
+        law = {mu: arb(5), sigma: arb(fmpq(9, 10))}
+        return {
+            **law,
+            arrival_rate: arb(fmpq(36, 10000)),
+            slowdown_factor: arb(fmpq(39, 100)),
+            preemption_cost: arb(fmpq(1, 10)),
+            slowdown_threshold: self.multiple * ball(lognormal().moment(1), law),
+        }
+
+    @property
+    def mean_size(self) -> arb:
+        """E[L]."""
+        return ball(lognormal().moment(1), self.parameters)
+
+    @property
+    def threshold(self) -> arb:
+        """ℓ_C."""
+        return self.parameters[slowdown_threshold]
+
+    @property
+    def mean_service(self) -> arb:
+        """E[S]."""
+        return self._in_sizes(service_mean(), {})
+
+    @property
+    def mean_square(self) -> arb:
+        """E[S²]."""
+        return self._in_sizes(service_mean(2), {})
+
+    def work(self, t: arb) -> arb:
+        """q⁻¹(t)."""
+        return ball(service_time_inverse(age), {**self.parameters, age: t})
+
+    def service(self, x: arb, *, slowed: bool) -> arb:
+        """q(x) on one side of ℓ_C."""
+        ell_C, beta = self.threshold, self.parameters[slowdown_factor]
+        return ell_C + (x - ell_C) / beta if slowed else x
+
+    def moment(self, order: int, t: arb) -> arb:
+        """E[S^order ; S > t]."""
+        return self.moment_at(order, self.work(t), slowed=bool(t > self.threshold))
+
+    def moment_at(self, order: int, x: arb, *, slowed: bool) -> arb:
+        """E[S^order ; L > x], read on one side of ℓ_C."""
+        return self._in_sizes(self._forms[order, slowed], {start: x})
+
+    @cached_property
+    def _forms(self) -> dict[tuple[int, bool], sp.Expr]:
+        """M_n of S at q(x) in moments of L."""
+        return {
+            (order, slowed): service_upper_moment(order, start, slowed=slowed)
+            for order in range(3)
+            for slowed in (False, True)
+        }
+
+    @cached_property
+    def _law_forms(self) -> dict[int, sp.Expr]:
+        return {order: lognormal().closed_moment(order) for order in range(3)}
+
+    def hazard(self, x: arb) -> arb:
+        """h_L(x)."""
+        law = lognormal()
+        return ball(law.density / law.closed_moment(0), {**self.parameters, point: x})
+
+    def terms(self, terms: TwoLevelTerms, x: arb, *, slowed: bool) -> dict[sp.Expr, arb]:
+        """The symbols of the package's A and B at a size x, read on one side of ℓ_C."""
+        service = self.service(x, slowed=slowed)
+        gamma, beta = self.parameters[preemption_cost], self.parameters[slowdown_factor]
+        return {
+            **self.parameters,
+            terms.service: service,
+            terms.service_slope: 1 / beta if slowed else arb(1),
+            terms.restore: gamma * service,
+            terms.restore_slope: gamma,
+            terms.tail: self.moment_at(0, x, slowed=slowed),
+            terms.first: self.moment_at(1, x, slowed=slowed),
+            terms.second: self.moment_at(2, x, slowed=slowed),
+            terms.hazard: self.hazard(x),
+            mean(): self.mean_service,
+            mean(order=2): self.mean_square,
+        }
+
+    def jump(self, terms: TwoLevelTerms) -> tuple[arb, arb, arb]:
+        """A⁻/B⁻, h_L and A⁺/B⁺ at ℓ_C."""
+        left, right = (
+            ball(terms.A, values) / ball(terms.B, values)
+            for values in (self.terms(terms, self.threshold, slowed=slowed) for slowed in (False, True))
+        )
+        return left, self.hazard(self.threshold), right
+
+    def _in_sizes(self, expression: sp.Expr, places: Mapping[sp.Expr, arb]) -> arb:
+        """An expression in moments of L at the places given and at ℓ_C."""
+        values: dict[sp.Expr, arb] = {**self.parameters, **places}
+        for moment in expression.atoms(UpperMoment):
+            order, at, _ = moment.args
+            form = lognormal().moment(int(order)) if at.is_zero else self._law_forms[int(order)]
+            values[moment] = ball(form, {**self.parameters, point: values.get(at, arb(0))})
+        return ball(expression, {**values, size: arb(0)})

@@ -1,0 +1,246 @@
+"""Section 4.2, the policy: equations (8)–(14) and lemma 4.2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import sympy as sp
+
+from mlptsym.ledger import printed
+from mlptsym.ledger.checks import Claim, Equation, everything, folded, identities, upward, written_out
+from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.ledger.printed import F, c, t
+from mlptsym.ledger.waiting import ends
+from mlptsym.symbolic.algorithm import completion_probability, effective_load, effective_size, piece
+from mlptsym.symbolic.induction import levels, peeled, total
+from mlptsym.symbolic.memory import MEMORY_LAWS, MemoryLaw, restore_cost_at
+from mlptsym.symbolic.moments import Indicator, expectation, mean
+from mlptsym.symbolic.response import level_terms
+from mlptsym.symbolic.symbols import age, arrival_rate, level, preemption_cost, service
+
+__all__ = ["entries"]
+
+J = level
+
+
+def check_restore_costs(claim: Callable[[Callable[[Any], Any], Any], sp.Expr]) -> Outcome:
+    """The package's c(a) at the boundaries, for an unknown g and for each of its memory laws."""
+    growth = sp.Function("g")
+    unknown = MemoryLaw("any", (), growth(age), (sp.S.Zero, sp.S.Zero))
+    equations = [Equation("an unknown g", claim(growth, t(J)), restore_cost_at(unknown).subs(age, t(J)))]
+    for build in MEMORY_LAWS.values():
+        law = build()
+        g = partial(_at, law.growth)
+        equations.append(Equation(law.name, claim(g, t(J)), restore_cost_at(law).subs(age, t(J))))
+    return identities(equations)
+
+
+def _at(growth: sp.Expr, point: sp.Expr) -> sp.Expr:
+    return growth.subs(age, point)
+
+
+def added_by_a_level() -> sp.Expr:
+    """S_{k+1}^eff − S_k^eff at k = J: the last piece is cut in two."""
+    return piece(J) + piece(J + 1, last=True) - piece(J, last=True)
+
+
+def check_effective_size(claim: Callable[[Any], sp.Expr]) -> Outcome:
+    """Job by job: one level is S itself, and every further level adds what cutting the last piece adds.
+
+    A function of S that is a polynomial between boundaries is zero if its mean vanishes identically in the moments.
+    """
+    growth = peeled(claim(J + 1) - claim(J), J + 2, J - 1)
+    defect = expectation(growth - added_by_a_level(), ends(J))
+    return identities(
+        [
+            Equation("S_1^eff", claim(1), piece(1, last=True)),
+            Equation("mean of S_{k+1}^eff − S_k^eff less what cutting the last piece adds", defect, sp.S.Zero),
+            Equation("its mean", expectation(growth, ends(J)), c(J) * F(J)),
+        ]
+    )
+
+
+def check_effective_mean(claim: Callable[[Any], sp.Expr]) -> Outcome:
+    """One level gives E[S], and each further level adds the mean of what cutting the last piece adds."""
+    return identities(
+        upward(
+            lambda k, _: claim(k),
+            "E[S_k^eff]",
+            start=level_terms(1, last=True).piece_mean,
+            step=expectation(added_by_a_level(), ends(J)),
+        )
+    )
+
+
+def check_effective_load(claim: Callable[[Any], sp.Expr]) -> Outcome:
+    """λ times the mean that grows level by level, then the package's load for k = 1 … 4."""
+    return everything(
+        identities(
+            upward(
+                lambda k, _: claim(k),
+                "ρ_k^eff",
+                start=arrival_rate * level_terms(1, last=True).piece_mean,
+                step=arrival_rate * expectation(added_by_a_level(), ends(J)),
+            )
+        ),
+        written_out(lambda k, _: claim(k), lambda k, _: effective_load(k), "ρ_k^eff", [(k, k) for k in range(1, 5)]),
+    )
+
+
+def check_effective_size_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome:
+    """The mean of the printed S_k^eff and of its square against those of the package's pieces."""
+
+    def moments(size: Callable[[Any], sp.Expr], k: int) -> sp.Expr:
+        points = [t(r) for r in range(1, k)]
+        return expectation(size(k), points) + sp.Symbol("s") * expectation(size(k) ** 2, points)
+
+    return written_out(
+        lambda k, _: moments(claim, k),
+        lambda k, _: moments(effective_size, k),
+        "E[S^eff] + s E[(S^eff)²]",
+        [(k, k) for k in (1, 2, 3)],
+    )
+
+
+def check_probabilities(claim: Claim) -> Outcome:
+    """The package's p_j at a symbolic level and at the last one, and P(S ≤ t_J) as their sum up to J."""
+    return identities(
+        [
+            Equation("p_{J+1}, J + 1 < k", claim(J + 1, levels), completion_probability(J + 1)),
+            Equation("p_{J+1}, J + 1 = k", claim(J + 1, J + 1), completion_probability(J + 1, last=True)),
+            Equation(
+                "P(t_J < S ≤ t_{J+1})",
+                claim(J + 1, levels),
+                expectation(Indicator(service, t(J)) - Indicator(service, t(J + 1)), ends(J + 1)),
+            ),
+            Equation("p_1 + (1 − p_1) for two levels", claim(1, 2) + claim(2, 2), sp.S.One),
+        ]
+    )
+
+
+def size_with_shifted_costs(k: Any) -> sp.Expr:
+    """(9) with c_{r−1} paid at t_r."""
+    return service + total(lambda r: c(r - 1) * Indicator(service, t(r)), 1, k - 1)
+
+
+wait = sp.Symbol("d_j", positive=True)
+
+
+def check_response_of_a_level(claim: Callable[[Any, Any], sp.Expr]) -> Outcome:
+    """Wait plus pieces of the jobs that complete in level j: a_J behind them and the piece up to S itself."""
+    equations = []
+    for last in (False, True):
+        k = J + 1 if last else levels
+        here = Indicator(service, t(J)) - (sp.S.Zero if last else Indicator(service, t(J + 1)))
+        points = [t(J)] if last else ends(J + 1)
+        pieces = expectation((printed.before(J + 1) + piece(J + 1, last=last)) * here, points)
+        p = level_terms(J + 1, last=last).probability
+        words = "E[T | J = j] p_j, j < k" if not last else "E[T | J = k] p_k"
+        equations.append(Equation(words, folded(claim(J + 1, k)) * p, folded(wait * p + pieces)))
+    return identities(equations)
+
+
+def response_of_a_level(j: Any, k: Any, costs: Callable[[Any], sp.Expr] = printed.costs_before) -> sp.Expr:
+    """(14)."""
+    completed = level_terms(j, last=j == k).completed_service
+    return wait + completed / printed.probability(j, k) + costs(j)
+
+
+RESPONSE_VARIANTS = (
+    Variant("costs up to c_j", lambda: partial(response_of_a_level, costs=lambda j: printed.costs_before(j + 1))),
+    Variant("E[S] for E[S | J = j]", lambda: lambda j, k: wait + mean() + printed.costs_before(j)),
+    Variant("no restore costs", lambda: partial(response_of_a_level, costs=lambda j: sp.S.Zero)),
+)
+
+
+def entries() -> tuple[Entry, ...]:
+    """Entries of this section, in the order of the paper."""
+    return (
+        Entry(
+            "eq-8",
+            "c_r = γ g(t_r), for any g",
+            r"c_r = \gamma g(r\theta),\quad r = 1,\dots,k-1",
+            "eq. (8)",
+            "proof",
+            lambda: lambda g, point: preemption_cost * g(point),
+            check_restore_costs,
+            (
+                Variant("(1 − γ) g", lambda: lambda g, point: (1 - preemption_cost) * g(point)),
+                Variant("one level too early", lambda: lambda g, _: preemption_cost * g(t(J - 1))),
+            ),
+        ),
+        Entry(
+            "eq-9",
+            "S_k^eff = S + Σ_{r<k} c_r 1{S > t_r}, for every k",
+            r"S_k^{\mathrm{eff}} = S + \gamma\sum_{r=1}^{k-1} g(r\theta)\mathbf 1\{S>r\theta\}",
+            "eq. (9)",
+            "proof",
+            lambda: printed.effective_size,
+            check_effective_size,
+            (
+                Variant("c_{r−1} for c_r", lambda: size_with_shifted_costs),
+                Variant("costs paid by every job", lambda: lambda k: service + printed.costs_before(k)),
+            ),
+        ),
+        Entry(
+            "eq-9-written-out",
+            "(9) and its square for k = 1, 2, 3",
+            r"S_k^{\mathrm{eff}} = Y_1 + \dots + Y_k",
+            "eq. (9)",
+            "proof",
+            lambda: printed.effective_size,
+            check_effective_size_written_out,
+            (Variant("c_{r−1} for c_r", lambda: size_with_shifted_costs),),
+        ),
+        Entry(
+            "eq-10",
+            "E[S_k^eff] = E[S] + Σ_{r<k} c_r F̄(t_r), for every k",
+            r"\mathbb E[S_k^{\mathrm{eff}}] = \mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)",
+            "eq. (10)",
+            "proof",
+            lambda: printed.effective_mean,
+            check_effective_mean,
+            (
+                Variant("sum up to k", lambda: lambda k: printed.effective_mean(k + 1)),
+                Variant("c_{r−1} for c_r", lambda: lambda k: printed.effective_mean(k) - c(k - 1) * F(k - 1)),
+            ),
+        ),
+        Entry(
+            "eq-11",
+            "ρ_k^eff = λ(E[S] + Σ_{r<k} c_r F̄(t_r)), for every k",
+            r"\rho_k^{\mathrm{eff}} = \lambda\Bigl(\mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)\Bigr)",
+            "eq. (11)",
+            "proof",
+            lambda: lambda k: arrival_rate * printed.effective_mean(k),
+            check_effective_load,
+            (
+                Variant("without λ", lambda: printed.effective_mean),
+                Variant("sum up to k", lambda: lambda k: arrival_rate * printed.effective_mean(k + 1)),
+            ),
+        ),
+        Entry(
+            "eq-13",
+            "p_j = P(t_{j−1} < S ≤ t_j) for j < k, p_k = P(S > t_{k−1})",
+            r"p_j = \begin{cases}\Pr((j-1)\theta < S \le j\theta) & j<k\\ \Pr(S>(k-1)\theta) & j=k\end{cases}",
+            "eq. (13)",
+            "proof",
+            lambda: printed.probability,
+            check_probabilities,
+            (
+                Variant("one level too late", lambda: lambda j, k: printed.probability(j + 1, k)),
+                Variant("p_k like the others", lambda: lambda j, k: F(j - 1) - F(j)),
+            ),
+        ),
+        Entry(
+            "eq-14",
+            "E[T | J = j] = d_j + E[S | J = j] + Σ_{r<j} c_r, for every j and for j = k",
+            r"\mathbb E[T\mid J=j] = d_j + \mathbb E[S\mid J=j] + \sum_{r=1}^{j-1}c_r",
+            "eq. (14)",
+            "proof",
+            lambda: response_of_a_level,
+            check_response_of_a_level,
+            RESPONSE_VARIANTS,
+        ),
+    )

@@ -1,0 +1,97 @@
+"""The ledger as a whole: its sections in the order of the paper, selection by name, and verification."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from mlptsym.ledger import (
+    errata,
+    gittins,
+    laws,
+    limits,
+    many_levels,
+    model,
+    policy,
+    response,
+    simulated,
+    two_levels,
+    waiting,
+)
+from mlptsym.ledger.entry import Entry, Verdict, verify_entry
+from mlptsym.validation import refuse
+
+__all__ = ["SECTIONS", "all_entries", "select", "verify"]
+
+SECTIONS: dict[str, Callable[[], tuple[Entry, ...]]] = {
+    "model": model.entries,
+    "gittins": gittins.entries,
+    "policy": policy.entries,
+    "waiting": waiting.entries,
+    "response": response.entries,
+    "two-levels": two_levels.entries,
+    "many-levels": many_levels.entries,
+    "limits": limits.entries,
+    "laws": laws.entries,
+    "simulation": simulated.entries,
+    "errata": errata.entries,
+}
+
+
+def all_entries() -> dict[str, Entry]:
+    """Every entry by its name, in the order of the ledger.
+
+    Examples
+    --------
+    >>> entries = all_entries()
+    >>> entries["eq-16"].source
+    'eq. (16)'
+    """
+    found: dict[str, Entry] = {}
+    for section in SECTIONS.values():
+        for entry in section():
+            if entry.name in found or entry.name in SECTIONS:
+                raise ValueError(f"two entries are named {entry.name}")
+            found[entry.name] = entry
+    return found
+
+
+def select(names: Sequence[str] = ()) -> tuple[Entry, ...]:
+    """The entries of these names, or of the sections of these names; all if there are none.
+
+    Raises
+    ------
+    ParameterError
+        If a name is unknown; the message has close ones.
+
+    Examples
+    --------
+    >>> [entry.name for entry in select(["eq-16", "gittins"])][:2]
+    ['eq-16', 'efficiency']
+    """
+    known = all_entries()
+    if not names:
+        return tuple(known.values())
+    chosen: dict[str, Entry] = {}
+    for name in names:
+        if name in SECTIONS:
+            chosen |= {entry.name: entry for entry in SECTIONS[name]()}
+        elif name in known:
+            chosen[name] = known[name]
+        else:
+            every = {known_name.lower(): known_name for known_name in (*known, *SECTIONS)}
+            close = [every[match] for match in difflib.get_close_matches(str(name).lower(), every, n=4, cutoff=0.5)]
+            hint = f"close: {', '.join(close)}" if close else f"a section is one of {', '.join(SECTIONS)}"
+            refuse("entry", name, f"an entry or section of the ledger ({hint})")
+    return tuple(chosen.values())
+
+
+def verify(entries: Iterable[Entry]) -> Iterator[Verdict]:
+    """Verify entries one after the other.
+
+    Examples
+    --------
+    >>> [verdict.result for verdict in verify(select(["eq-6", "eq-22"]))]
+    ['proved', 'proved']
+    """
+    return map(verify_entry, entries)
