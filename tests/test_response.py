@@ -429,7 +429,7 @@ WIDE_POLICIES = st.one_of(
 )
 
 
-@settings(max_examples=250)
+@settings(max_examples=250, deadline=60_000)  # a minute for one example is a hang
 @given(
     size=WIDE_SIZES,
     load=wide(-290, 270),

@@ -41,12 +41,12 @@ def printed(q, F, first, second):
     return {"S_2": rest, "rho_1": rho_1, "rho": rho, "d_1": d_1, "d_2": d_2}
 
 
-def printed_A_and_B(q, slope, F, first, second):
-    """A(x), B(x) and Q(x) of appendix A."""
+def printed_A_and_B(q, slope, F, first, second, *, of_the_rest=None):
+    """A(x), B(x) and Q(x) of appendix A; ``of_the_rest`` in place of E[S_2] in Q."""
     own = printed(q, F, first, second)
     rho, rho_1, d_1 = own["rho"], own["rho_1"], own["d_1"]
     common = rate * (1 + F * rho / (1 - rho)) / (1 - rho_1)
-    Q = d_1 + q - (1 - gamma) * own["S_2"]
+    Q = d_1 + q - (1 - gamma) * (own["S_2"] if of_the_rest is None else of_the_rest)
     A = slope * (common * Q + gamma + rho / (1 - rho) + rate * gamma * F / (1 - rho) ** 2 * (q + d_1))
     B = common * gamma**2 * q**2 / 2 + gamma * q + rho / (1 - rho) * (q + d_1)
     B += rate * gamma * F * q / (1 - rho) ** 2 * (q + d_1)
@@ -82,22 +82,18 @@ def test_A_and_B():
 
 
 def test_the_2_in_Q_is_an_index():
-    """Read as E[S²], Q would be another function."""
+    """Read as E[S²], Q would give another A."""
     terms, (A, _, _) = paper_terms()
-    own_A, _ = printed_A_and_B(terms.service, terms.service_slope, terms.tail, terms.first, terms.second)
-    rest = terms.first / terms.tail - (1 - gamma) * terms.service
-    misread = own_A.subs(rest, mean(order=2)) if own_A.has(rest) else None
-    assert misread is None or differ(A, misread)
+    place = (terms.service, terms.service_slope, terms.tail, terms.first, terms.second)
+    misread, _ = printed_A_and_B(*place, of_the_rest=mean(order=2))
+    assert differ(A, misread)
 
 
 def test_derivative_is_linear_in_the_hazard_and_A_and_B_are_free_of_it():
     terms = symbolic.two_level_terms()
     assert not (terms.A.has(terms.hazard) or terms.B.has(terms.hazard) or terms.B.has(terms.service_slope))
     assert sp.simplify(sp.diff(terms.derivative, terms.hazard, 2)) == 0
-    assert not differ(
-        sp.diff(terms.A, terms.service_slope) * terms.service_slope,
-        terms.A.subs(terms.restore_slope, terms.restore_slope),
-    ), "A is proportional to q′"
+    assert not differ(terms.A.subs(terms.service_slope, 2 * terms.service_slope), 2 * terms.A), "proportional to q′"
 
 
 def test_jump_at_the_threshold():

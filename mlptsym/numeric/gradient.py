@@ -15,6 +15,7 @@ from mlptsym import validation
 from mlptsym.numeric.levels import LevelSums, level_sums
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.remainder import FarLevels, TailIntegrals, far_levels, first_levels, is_continuable
+from mlptsym.numeric.response import moments_needed
 
 if TYPE_CHECKING:
     from mlptsym.compile import CompiledFunction
@@ -285,7 +286,7 @@ def _piece_means(sums: LevelSums) -> Floats:
 
 @dataclass(frozen=True)
 class QuantumSlopes:
-    """E[T] and dE[T]/dθ, one value for each quantum; ``inf`` and NaN where the queue is unstable."""
+    """E[T] and dE[T]/dθ, one value for each quantum; ``inf`` and NaN where unstable or infinite."""
 
     mean_response_time: Floats
     slope: Floats
@@ -297,7 +298,7 @@ def quantum_slopes(queue: Queue, quanta: Floats, levels: float, *, remainder: fl
     Parameters
     ----------
     queue : Queue
-        With finite E[T]; where the size law has point masses, the derivative is that between them.
+        Where the size law has point masses, the derivative is that between them.
     quanta : array, shape (m,)
         Values of θ, in units of service time.
     levels : int or inf
@@ -318,12 +319,15 @@ def quantum_slopes(queue: Queue, quanta: Floats, levels: float, *, remainder: fl
     [-0.2499, 0.0488]
     """
     times, slopes = np.full(len(quanta), np.inf), np.full(len(quanta), np.nan)
+    if not queue.size.moment_limit > moments_needed(queue, levels):
+        return QuantumSlopes(times, slopes)
     depth, closed = np.full(len(quanta), levels - 1), np.full(len(quanta), levels < math.inf)
     if levels > CONTINUED_BEYOND:
         needed = level_depth(queue, quanta, remainder)
         closed = needed > levels - 1
         depth = np.minimum(depth, needed)
-    continued = ~closed & (depth > CONTINUED_BEYOND) & (levels == math.inf) & is_continuable(queue.size)
+    continued = ~closed & (depth > CONTINUED_BEYOND) & (levels == math.inf)
+    continued &= continued.any() and is_continuable(queue.size)
     with np.errstate(all="ignore"):  # unstable columns are replaced below
         if continued.any():
             first = first_levels(queue, quanta)

@@ -297,6 +297,7 @@ class Gamma(SizeLaw):
 
 def _gamma_hazard(shape: float, scaled: Floats, depth: int = 200) -> Floats:
     """z^(a−1) e^(−z)/Γ(a, z) for z far above a, by Legendre's continued fraction (NIST DLMF 8.9.2)."""
+    scaled = np.minimum(scaled, 1e300)  # where it is infinite the quotient is 1 all the same
     fraction = scaled + 2 * depth + 1 - shape
     for step in range(depth, 0, -1):
         fraction = scaled + 2 * step - 1 - shape - step * (step - shape) / fraction
@@ -417,7 +418,7 @@ class Lomax(SizeLaw):
     @property
     def reach(self) -> float:
         """Size from which on every moment is one power of the size, in double precision."""
-        return 1e90 * self.scale
+        return 1e40 * self.scale
 
     def partial_moments(self, x: Floats, *, potential: bool = False) -> tuple[Floats, ...]:
         """As in `SizeLaw`, continued beyond `reach` by the power; potentials are constant from there on."""

@@ -68,14 +68,14 @@ class _Samples:
 
 
 def local_minima(
-    curve: Curve, start: Floats, breaks: Floats, *, jumps: bool, within: float, most: int = 10**7
+    curve: Curve, start: Floats, breaks: Floats, *, jumps: bool, within: float, most: int
 ) -> list[Minimum]:
     """Local minima inside the range of ``start``, the lowest first.
 
     Parameters
     ----------
     curve : callable
-        The function: values, which may be ``inf``, and slopes, one-sided at breaks.  Where the function jumps, it
+        The function: values > 0, which may be ``inf``, and slopes, one-sided at breaks.  Where the function jumps, it
         falls from its left limit to a lower value, which it takes.
     start : array
         First points, increasing, so dense that every feature of the smooth parts shows.
@@ -86,7 +86,7 @@ def local_minima(
     within : float
         Local minima that are higher than the lowest by more than this part of it may be missing.
     most : int
-        Points after which breaks that are still unseen are left out.
+        Number of points after which no further are taken.
 
     Returns
     -------
@@ -101,8 +101,13 @@ def local_minima(
         if not len(at):
             break
         samples = samples.merged(_Samples.take(curve, at, is_break))
-    ceiling = float(np.min(samples.value, initial=np.inf)) * (1 + within)
-    found = _at_breaks(samples) + _between_samples(curve, samples, ceiling)
+    lowest = int(np.argmin(samples.value))
+    best = float(samples.value[lowest])
+    found = _at_breaks(samples) + _between_samples(curve, samples, best * (1 + within))
+    inside = 0 < lowest < len(samples.at) - 1
+    if inside and np.isfinite(best) and not any(minimum.value <= best for minimum in found):
+        # where the search was cut short
+        found.append(Minimum(float(samples.at[lowest]), best, smooth=False))
     return sorted(found, key=lambda minimum: (minimum.value, minimum.at))
 
 

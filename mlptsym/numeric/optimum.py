@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from mlptsym import validation
 from mlptsym.numeric.breaks import bends, point_masses
 from mlptsym.numeric.foreground import foreground_background_time
 from mlptsym.numeric.gradient import quantum_slopes
+from mlptsym.numeric.levels import waiting_function
 from mlptsym.numeric.minima import Curve, Minimum, local_minima
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.queue import Queue
@@ -26,9 +28,11 @@ FINE, COARSE = 1.12, 1.5
 # a law narrower than this (standard deviation over mean) shows its features only near mean/m
 NARROW_LAW = 0.5
 # jumps are all computed while there are no more than this, each counted with its levels
-ALL_JUMPS = 10**7
+ALL_JUMPS, MOST_JUMPS = 4 * 10**6, 2 * 10**7
 EARLY_KINKS = 4
+LARGEST = 2**16
 MOST_LEVELS = 2.0**19
+HALVINGS = 12
 # the smallest quantum to look at when preemption is free, in mean service times
 SMALLEST = 1e-3
 # parts of E[T]: what the search leaves open, what counts as a tie with FCFS, what is listed as a local minimum
@@ -59,8 +63,8 @@ class Optimum:
     size : float
         The intrinsic size x whose service time q(x) is θ*.
     local_minima : tuple of (float, float, str)
-        Quantum, E[T] and kind of the local minima found, the best first; those within two percent of the best are
-        all among them.  FCFS is not listed.
+        Quantum, E[T] and kind of the local minima found, the best first, at most 100; those within two percent of the
+        best are all found, and further ones where they are seen.  FCFS is not listed.
     levels : int or inf
         k.
     effective_load : float
@@ -92,9 +96,9 @@ def optimal_quantum(queue: Queue, levels: float = 2, *, certify: bool = False) -
     Parameters
     ----------
     queue : Queue
-        If it is unstable under FCFS, or E[T] is infinite for every θ, the answer is FCFS with an infinite mean.
+        If it is unstable under FCFS (and so under every policy), the answer is FCFS with an infinite mean and no gain.
     levels : int or inf
-        k >= 2.
+        k, from 2 to 2¹⁶, or infinitely many.
     certify : bool
         Enclose the minimum by interval arithmetic (see `mlptsym.numeric.certify`).
 
@@ -105,7 +109,7 @@ def optimal_quantum(queue: Queue, levels: float = 2, *, certify: bool = False) -
     Raises
     ------
     ParameterError
-        If k is not a whole number >= 2 or inf.
+        If k is not among these.
 
     Notes
     -----
@@ -115,12 +119,17 @@ def optimal_quantum(queue: Queue, levels: float = 2, *, certify: bool = False) -
     from where on these jobs complete in level m, and takes the lower value there, since a job that has attained
     exactly its service completes (S > t is strict).
 
-    The search is global over a range outside which E[T] is provably no better: beyond it E[T] ≥ E[S] + λE[min(S,
-    θ)²]/(2(1 − λE[min(S, θ)])), which is d_1 without the later pieces and grows with θ; below it, for finite k, E[T] ≥
-    E[S] + P(S > (k−1)θ) λE[S²]/(2(1−ρ₀)), and for k = ∞ the effective load exceeds one.  Inside, every interval that
+    The search covers a range of θ outside of which nothing is better.  Beyond it E[T] ≥ E[S] + λE[min(S, θ)²]/(2(1 −
+    λE[min(S, θ)])), which is d_1 without the later pieces and grows with θ.  Below it, for finite k, E[T] ≥ E[S] +
+    P(S > (k−1)θ) λE[S²]/(2(1 − ρ₀)), as most jobs wait for their last level; for k = ∞ the sums over levels
+    are bounded by integrals; if restore costs are zero, E[T] has come close to its limit there, which is compared.  Inside, every interval that
     may hold a minimum within two percent of the best is divided until dE[T]/dθ is almost linear across it and no
-    break is left in it.  With point masses all of the jumps are computed while they number less than 3·10⁷/k, so
-    for k = 2 always up to 10⁷ samples; beyond, only those in intervals whose ends come near the best.
+    break is left in it; this takes that no feature of a smooth law is narrower than the first intervals, twelve
+    percent of θ, or a quarter of its standard deviation.  ``certify`` needs no such condition.
+
+    With point masses all jumps are computed while there are at most 4·10⁶ of them, each counted with its levels: for
+    k = 2 that makes the optimum exact up to two million different sizes.  Beyond, only jumps in intervals whose ends
+    come near the best are looked at, and the result is that of a search, not a proof.
 
     Examples
     --------
@@ -130,18 +139,32 @@ def optimal_quantum(queue: Queue, levels: float = 2, *, certify: bool = False) -
     >>> best.kind, best.quantum, round(best.gain, 4)
     ('kink', 1335.1, 0.2131)
     """
-    k = validation.levels("levels", levels, at_least=2)
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    k = validation.levels("levels", levels, at_least=2)
+    if LARGEST < k < math.inf:
+        validation.refuse("levels", levels, f"a whole number >= 2 and <= {LARGEST}, or inf")
+    best = _best(queue, k)
+    if not certify:
+        return best
+    from mlptsym.numeric.certify import certified_minimum
+
+    certificate = certified_minimum(queue, k, best.quantum)
+    return replace(best, lower=certificate.lower, upper=certificate.upper, open_quanta=certificate.open_quanta)
+
+
+def _best(queue: Queue, levels: float) -> Optimum:
+    """The optimum, without a certificate."""
     fcfs = mean_response_time(queue, FCFS())
-    if not (queue.base_load < 1 and queue.size.moment_limit > moments_needed(queue, k)):
-        return _first_come(queue, fcfs, k, ())
-    found = _search(queue, k, fcfs)
+    best = Optimum(math.inf, fcfs, "fcfs", 0.0, fcfs, math.inf, (), levels, queue.base_load)
+    if not (queue.base_load < 1 and queue.size.moment_limit > moments_needed(queue, levels)):
+        return best
+    found = _search(queue, levels, fcfs)
     listed = tuple((minimum.at, minimum.value, "smooth" if minimum.smooth else "kink") for minimum in found)
-    best = _first_come(queue, fcfs, k, listed)
+    best = replace(best, local_minima=listed)
     if found and found[0].value < fcfs * (1 - TIE):
-        quantum, kind = _exact(queue, k, found[0]), listed[0][2]
-        solution = solve(queue, MLPT(quantum=quantum, levels=k))
+        quantum, kind = _exact(queue, levels, found[0]), listed[0][2]
+        solution = solve(queue, MLPT(quantum=quantum, levels=levels))
         best = replace(
             best,
             quantum=quantum,
@@ -151,23 +174,12 @@ def optimal_quantum(queue: Queue, levels: float = 2, *, certify: bool = False) -
             local_minima=((quantum, solution.mean_response_time, kind), *listed[1:]),
             effective_load=solution.effective_load,
         )
-    if k == math.inf and queue.preemption_cost == 0:
+    if levels == math.inf and queue.preemption_cost == 0:
         limit = foreground_background_time(queue)
         if limit < best.mean_response_time * (1 - QUADRATURE):
-            best = replace(
-                best, quantum=0.0, mean_response_time=limit, kind="limit", size=0.0, effective_load=queue.base_load
-            )
-    best = replace(best, gain=1 - best.mean_response_time / fcfs)
-    if not certify:
-        return best
-    from mlptsym.numeric.certify import certified_minimum
-
-    certificate = certified_minimum(queue, k, best.quantum)
-    return replace(best, lower=certificate.lower, upper=certificate.upper, open_quanta=certificate.open_quanta)
-
-
-def _first_come(queue: Queue, fcfs: float, levels: float, listed: tuple[tuple[float, float, str], ...]) -> Optimum:
-    return Optimum(math.inf, fcfs, "fcfs", 0.0, fcfs, math.inf, listed, levels, queue.base_load)
+            best = replace(best, quantum=0.0, mean_response_time=limit, kind="limit", size=0.0)
+            best = replace(best, effective_load=queue.base_load)
+    return best if best.kind == "fcfs" else replace(best, gain=1 - best.mean_response_time / fcfs)
 
 
 def _search(queue: Queue, levels: float, fcfs: float) -> list[Minimum]:
@@ -180,17 +192,19 @@ def _search(queue: Queue, levels: float, fcfs: float) -> list[Minimum]:
     low, high = _range(queue, levels, fcfs, curve)
     if not low < high:
         return []
-    kinks, jumps, complete = _breaks(queue, levels, low, high)
+    kinks, jumps, depth = _breaks(queue, levels, low, high)
+    all_jumps = len(jumps) * depth <= ALL_JUMPS
     breaks = np.union1d(kinks, jumps)
-    start = [_first_quanta(queue, levels, low, high), kinks[-EARLY_KINKS:], jumps if complete else np.empty(0)]
+    start = [_first_quanta(queue, levels, low, high), kinks[-EARLY_KINKS:], jumps if all_jumps else np.empty(0)]
     start_quanta = np.unique(np.concatenate(start))
-    return local_minima(curve, start_quanta, breaks, jumps=len(jumps) > 0, within=WITHIN)[:LISTED]
+    most = len(start_quanta) + int(ALL_JUMPS / depth)
+    return local_minima(curve, start_quanta, breaks, jumps=len(jumps) > 0, within=WITHIN, most=most)[:LISTED]
 
 
 def _range(queue: Queue, levels: float, fcfs: float, curve: Curve) -> tuple[float, float]:
     """Quanta outside of which E[T] is not below the best one inside, or FCFS, by more than rounding."""
     mean, rate = queue.mean_service_time, queue.arrival_rate
-    ages = mean * np.geomspace(1e-30, 1e30, 1201)
+    ages = mean * np.geomspace(1e-30, 1e30, 401)
     tail, first, second, _ = queue.service_moments(ages, potential=True)
     best = fcfs
     if levels == math.inf:
@@ -205,12 +219,39 @@ def _range(queue: Queue, levels: float, fcfs: float, curve: Curve) -> tuple[floa
         from_below = mean + tail * (fcfs - mean)
         low = ages[np.flatnonzero(from_below >= best * (1 - NEGLIGIBLE)).max(initial=0)] / (levels - 1)
         return float(low), float(high)
-    # for k = ∞ the restore costs of a job of size S add up to at least ∫ c / θ − c(S)
-    intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
-    all_costs = np.trapezoid(queue.restore_cost(ages) * tail * ages, np.log(ages))
-    unstable = 0.99 * rate * all_costs / (1 - rate * mean + rate * (intercept + slope * mean))
-    deepest = bends(queue).max(initial=0.0) / MOST_LEVELS
-    return float(max(unstable, SMALLEST * mean if queue.preemption_cost == 0 else 0.0, deepest)), float(high)
+    deepest = max(SMALLEST * mean if queue.preemption_cost == 0 else 0.0, bends(queue).max(initial=0.0) / MOST_LEVELS)
+    small, large = 1e-9 * mean, mean
+    least = _least_of_small_quanta(queue)
+    for _ in range(HALVINGS):
+        middle = math.sqrt(small * large)
+        small, large = (middle, large) if least(middle) >= best * (1 - NEGLIGIBLE) else (small, middle)
+    return max(small, deepest), float(high)
+
+
+def _least_of_small_quanta(queue: Queue) -> Callable[[float], float]:
+    """A function of θ below E[T] for this and all smaller quanta, for k = ∞.
+
+    As `Enclosure.from_small` of `mlptsym.numeric.enclosure`, where it is derived.
+    """
+    ages = np.append(0.0, queue.mean_service_time * np.geomspace(1e-4, 1e5, 260))
+    tail, first, second, _ = queue.service_moments(ages, potential=True)
+    served = queue.mean_service_time - first + ages * tail
+    square = queue.total_moments[True][2] - second + ages**2 * tail
+    costs, nothing = queue.restore_cost(ages), np.zeros_like(ages)
+    paid = np.append(0.0, np.cumsum(costs[:-1] * np.diff(ages)))
+    probability = -np.diff(tail, append=0.0)
+
+    def least(quantum: float) -> float:
+        one, two = (np.searchsorted(ages, ages - n * quantum, side="right").clip(1) - 1 for n in (1, 2))
+        overhead = np.where(ages >= quantum, costs[one], 0.0)[:-1] / quantum
+        work = np.append(0.0, np.cumsum(np.diff(served) * (1 + overhead)))
+        if queue.arrival_rate * work[-1] >= 1:
+            return math.inf
+        before = np.maximum(ages - quantum, 0.0) + paid[two] / quantum
+        weight, offset = waiting_function()(queue.arrival_rate, work[one], work, before, nothing)
+        return float(work[-1] + (probability * (square * weight + offset)).sum())
+
+    return least
 
 
 def _first_quanta(queue: Queue, levels: float, low: float, high: float) -> Floats:
@@ -221,9 +262,10 @@ def _first_quanta(queue: Queue, levels: float, low: float, high: float) -> Float
     quanta = [_geometric(low, fine[0], COARSE), _geometric(*fine, FINE), _geometric(fine[1], high, COARSE)]
     size = queue.size
     if size.smooth and size.moment_limit > 2:
-        deviation = math.sqrt(max(size.moment(2) - size.mean**2, 0.0))
-        if deviation < NARROW_LAW * size.mean:
-            near = size.mean + deviation * np.linspace(-6.0, 6.0, 49)
+        _, centre, square, _ = size.partial_moments(np.zeros(1))
+        deviation = np.sqrt(np.maximum(square - centre**2, 0.0))
+        if deviation < NARROW_LAW * centre:
+            near = centre + deviation * np.linspace(-6.0, 6.0, 49)
             features = queue.service_time(near[near > 0])
             quanta += [features / m for m in range(1, int(steps) + 1)]
     together = np.concatenate([*quanta, [low, high]])
@@ -234,24 +276,24 @@ def _geometric(low: float, high: float, ratio: float) -> Floats:
     return np.geomspace(low, high, math.ceil(math.log(high / low) / math.log(ratio)) + 1) if low < high else np.empty(0)
 
 
-def _breaks(queue: Queue, levels: float, low: float, high: float) -> tuple[Floats, Floats, bool]:
-    """Kinks and jumps of E[T] between ``low`` and ``high``, and whether these are all jumps."""
+def _breaks(queue: Queue, levels: float, low: float, high: float) -> tuple[Floats, Floats, float]:
+    """Kinks and jumps of E[T] between ``low`` and ``high``, and how many levels a jump takes to compute, at most."""
     kinks = [bend / _numbers(bend, levels, low) for bend in bends(queue)]
-    atoms = queue.service_time(point_masses(queue.size))
+    atoms = point_masses(queue.size)
     jumps: list[Floats] = []
-    complete, cells = True, 0.0
+    count = 0
     if len(atoms):
+        atoms = queue.service_time(atoms)
         for number in _numbers(float(atoms[-1]), levels, low):
             # a little more than atom/m, so that m θ is not below the atom by rounding
             there = atoms[(atoms >= number * low) & (atoms <= number * high)] / number * (1 + ABOVE)
-            cells += len(there) * min(levels, atoms[-1] / low)
-            if cells > ALL_JUMPS:
-                complete = False
+            count += len(there)
+            if count > MOST_JUMPS:
                 break
             jumps.append(there)
     sorted_kinks, sorted_jumps = (np.unique(np.concatenate([*parts, np.empty(0)])) for parts in (kinks, jumps))
     inside = (sorted_kinks > low) & (sorted_kinks < high)
-    return sorted_kinks[inside], sorted_jumps, complete
+    return sorted_kinks[inside], sorted_jumps, min(levels, float(atoms.max(initial=low)) / low)
 
 
 def _numbers(bend: float, levels: float, low: float) -> Floats:
@@ -265,8 +307,8 @@ def _exact(queue: Queue, levels: float, minimum: Minimum) -> float:
     if minimum.smooth or not len(atoms):
         return minimum.at
     number = np.arange(1.0, min(levels - 1, MOST_LEVELS, round(float(atoms[-1]) / minimum.at)) + 1)
-    nearest = atoms[np.abs(np.searchsorted(atoms, number * minimum.at * (1 - ABOVE / 2)) - 0).clip(0, len(atoms) - 1)]
-    quotients = nearest / number
+    place = np.searchsorted(atoms, number * minimum.at * (1 - 2 * ABOVE)).clip(0, len(atoms) - 1)
+    quotients = atoms[place] / number
     close = quotients[np.abs(quotients - minimum.at) <= 2 * ABOVE * minimum.at]
     for quotient in close.tolist():
         if mean_response_time(queue, MLPT(quantum=quotient, levels=levels)) <= minimum.value * (1 + 1e-14):
@@ -302,9 +344,9 @@ def rule_of_thumb(queue: Queue, levels: float = 2, *, a: float = 3.0, b: float =
     >>> rule_of_thumb(Queue(Exponential(1.0), arrival_rate=0.5, preemption_cost=0.25))
     3.0
     """
-    k = validation.levels("levels", levels, at_least=2)
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    k = validation.levels("levels", levels, at_least=2)
     low = validation.number("a", a, at_least=0, infinite=True)
     high = validation.number("b", b, at_least=low, infinite=True)
     threshold, factor = queue.slowdown

@@ -30,7 +30,7 @@ BLOCK_CELLS = 2**15
 REMAINDER = 1e-13
 DIRECT_LEVELS = 2**20
 LEVEL_LIMIT = 2**22
-CELL_LIMIT = 2**30
+CELL_LIMIT = 2**28
 MOST_LEVELS = 1e300
 LEAST_SHAPE = 1.05
 
@@ -84,7 +84,7 @@ def mean_response_time(queue: Queue, policy: Policy) -> Any:
     ------
     ParameterError
         For MLPT′ (``lazy=True``), which only simulation answers, and for work beyond a stated limit: more than 2²²
-        levels for one quantum, or 2³⁰ levels in all.
+        levels for one quantum, or 2²⁸ levels in all.
 
     Notes
     -----

@@ -60,10 +60,9 @@ def remainder() -> Remainder:
       θ, bound the sum, from above with its first term added.
     - By the same argument with (θ + c_{r−1})² P(S > t_{r−1}) ≥ E[Y_r²] and, as E[(min(S, t_r) − t_{r−1})² ; S >
       t_{r−1}] ≥ θ² P(S > t_r), Σ_{r>J} E[Y_r²] ≥ (1/θ) ∫_t^∞ (θ + κ₀ + κ₁(u − θ))² P(S > u) du − θ² P(S > t).
-    - With X = E[S^eff], for j > J: d_j ≤ (λ(Q + 2Z_J + 2 a_{j−1}X)/2 + λ a_{j−1}X (1 − λX))/(1 − λX)², since Z_j ≤
-      Z_J + a_{j−1}X; on S > t_{j−1}, a_{j−1} ≤ S + (κ₀S + κ₁S²/2)/θ.  And d_j is at least the same without a_{j−1}X
-      in the first bracket and with X_J for X; there a_{j−1} ≥ a_J + S − θ − t + (1/θ) ∫ (κ₀ + κ₁u) du over (t − θ, S
-      − 2θ).
+    - With X = E[S^eff], for j > J: d_j ≤ (λ(Q + 2Z_J + 2 a_{j−1}(X − E[X_J]))/2 + λ a_{j−1}X (1 − λX))/(1 − λX)²,
+      since Z_j ≤ Z_J + a_{j−1}(X − E[X_J]); on S > t_{j−1}, a_{j−1} ≤ S + (κ₀S + κ₁S²/2)/θ.  And d_j is at least the
+      same with E[X_J] for X; there a_{j−1} ≥ a_J + S − θ − t + (1/θ) ∫ (κ₀ + κ₁u) du over (t − θ, S − 2θ).
     """
     names = sp.symbols("kappa_0 kappa_1 X_J Q_J Z_J a_J W_J", nonnegative=True)
     intercept, slope, work, squares, crossings, before, weight = names
@@ -79,15 +78,15 @@ def remainder() -> Remainder:
         """∫_t^∞ of a polynomial in u times P(S > u), by exchanging the integrals."""
         return beyond(sp.integrate(sp.expand(power), (later, end, service)))
 
-    def late(work: sp.Expr, squares: sp.Expr, before: sp.Expr, own_crossings: sp.Expr) -> sp.Expr:
+    def late(work: sp.Expr, squares: sp.Expr, before: sp.Expr, own_work: sp.Expr) -> sp.Expr:
         known = arrival_rate * (squares + 2 * crossings) / 2 * tail(end)
         spare = 1 - arrival_rate * work
-        return (known + arrival_rate * work * before * (own_crossings + spare)) / spare**2
+        return (known + arrival_rate * before * (own_work + work * spare)) / spare**2
 
     most_work = integral(sp.S.One) + cost(end) * tail(end) + integral(cost(later + quantum)) / quantum
     most_squares = (quantum + cost(end)) ** 2 * tail(end) + integral((quantum + cost(later + quantum)) ** 2) / quantum
     most_before = beyond(service + sp.integrate(cost(later), (later, 0, service)) / quantum)
-    most_late = late(work + most_work, squares + most_squares, most_before, sp.S.One)
+    most_late = late(work + most_work, squares + most_squares, most_before, most_work)
 
     least_work = integral(sp.S.One) + integral(cost(later - quantum)) / quantum
     least_squares = integral((quantum + cost(later - quantum)) ** 2) / quantum - quantum**2 * tail(end)
