@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mlptsym.numeric.queue import Queue
     from mlptsym.numeric.response import level_table, mean_response_time, solve
     from mlptsym.numeric.two_levels import two_level_terms
+    from mlptsym.numeric.unequal import optimal_quanta
     from mlptsym.simulation.simulate import response_times, simulate
     from mlptsym.sweeps import parallel
     from mlptsym.validation import ParameterError
@@ -57,6 +58,7 @@ __all__ = [
     "gittins_index",
     "level_table",
     "mean_response_time",
+    "optimal_quanta",
     "optimal_quantum",
     "parallel",
     "response_times",
@@ -87,6 +89,7 @@ _HOMES = {
     "mlptsym.numeric.queue": ("Queue",),
     "mlptsym.numeric.response": ("level_table", "mean_response_time", "solve"),
     "mlptsym.numeric.two_levels": ("two_level_terms",),
+    "mlptsym.numeric.unequal": ("optimal_quanta",),
     "mlptsym.simulation.simulate": ("response_times", "simulate"),
     "mlptsym.sweeps": ("parallel",),
     "mlptsym.validation": ("ParameterError",),

@@ -1,0 +1,351 @@
+"""The best boundaries between levels when every quantum may be chosen by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlptsym import validation
+from mlptsym.numeric.breaks import bends, point_masses
+from mlptsym.numeric.gradient import response_gradient
+from mlptsym.numeric.optimum import Optimum, optimal_quantum
+from mlptsym.numeric.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.response import mean_response_time, solve
+
+__all__ = ["OptimalQuanta", "best_boundaries_by_level", "optimal_quanta"]
+
+Floats = NDArray[np.float64]
+
+LARGEST = 64
+EQUAL_STARTS = 3  # local minima over a common quantum to start from
+DESCENTS = 6  # of these starts and of the insertions, the best so many are followed down
+APART = 1e-3  # boundaries differ by at least this part of themselves
+UNSTABLE = 1e3  # E[T] in units of FCFS's that stands for an unstable set of boundaries
+PRECISION = 1e-15
+ITERATIONS = 300
+ON_BREAK = 1e-9
+FAR = 1e6  # boundaries stay within this ratio of the breaks and the start
+POLISHES, STEP = 8, 1e-6
+ROUNDS = 30  # of coordinate descent over point masses
+CANDIDATES = 2_000
+TIE = 1e-12
+
+
+@dataclass(frozen=True)
+class OptimalQuanta:
+    """The quanta with the smallest mean response time found.
+
+    Attributes
+    ----------
+    quanta : tuple of float
+        θ_1, …, in units of service time; at most k − 1 of them, fewer where a further level does not pay, none where
+        FCFS is best.
+    boundaries : tuple of float
+        t_r = θ_1 + … + θ_r.
+    kinks : tuple of bool
+        Which boundaries lie on a break of E[T]: ℓ_C, an end of the density, the window of the memory, or a point mass.
+    mean_response_time : float
+        E[T] with these quanta.
+    equal : Optimum
+        The best common quantum for the same k, FCFS included.
+    gain : float
+        1 − E[T]/E[T of the best common quantum], never negative.
+    fcfs : float
+        E[T] of FCFS.
+    levels : int
+        k, the number of levels allowed.
+    effective_load : float
+        ρ^eff with these quanta.
+    """
+
+    quanta: tuple[float, ...]
+    boundaries: tuple[float, ...]
+    kinks: tuple[bool, ...]
+    mean_response_time: float
+    equal: Optimum
+    gain: float
+    fcfs: float
+    levels: int
+    effective_load: float
+
+    @property
+    def policy(self) -> Policy:
+        """The policy with these quanta."""
+        return MLPT(quanta=self.quanta) if self.quanta else FCFS()
+
+
+def optimal_quanta(queue: Queue, levels: int = 3) -> OptimalQuanta:
+    """The quanta θ_1, …, θ_{k−1} that minimise E[T] under MLPT with at most k levels.
+
+    Parameters
+    ----------
+    queue : Queue
+    levels : int
+        k, from 2 to 64.
+
+    Returns
+    -------
+    OptimalQuanta
+        Never worse than the best common quantum, which is one of the starts, nor than the best with fewer levels.
+
+    Raises
+    ------
+    ParameterError
+        If k is not among these.
+
+    Notes
+    -----
+    In the boundaries t_r, E[T] is smooth but for kinks at t_r = ℓ_C (and the other breaks of
+    `mlptsym.numeric.breaks.bends`), each in one coordinate only.  Level after level is added: starts for k are the best
+    boundaries for k − 1 with one more boundary in each gap, and the best common quanta.  The most promising of them are
+    followed down, inside a cell between breaks by sequential quadratic programming with the exact gradient; a boundary
+    that reaches a break stays there if E[T] rises to both sides of it, and otherwise crosses it.  At the end Newton's
+    method makes the gradient zero in all boundaries that are not on a break.
+
+    With point masses E[T] jumps at them; then one boundary after the other is set to the best of the masses (of 2,000
+    of them at a time, where there are more), until none can be improved alone.
+
+    The result is a local minimum, the best of those reached.  Unlike that of `optimal_quantum`, it is not claimed to be
+    global for k > 2.
+
+    Examples
+    --------
+    >>> from mlptsym.numeric.laws import LogNormal
+    >>> queue = Queue(LogNormal(5, 0.9), 0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39, preemption_cost=0.1)
+    >>> best = optimal_quanta(queue, levels=3)
+    >>> [round(quantum, 1) for quantum in best.quanta], f"{best.gain:.2%}"
+    ([488.1, 847.0], '2.73%')
+    """
+    if not isinstance(queue, Queue):
+        validation.refuse("queue", queue, "a Queue")
+    k = validation.integer("levels", levels, at_least=2, at_most=LARGEST)
+    *_, best = best_boundaries_by_level(queue, k)
+    return best
+
+
+def best_boundaries_by_level(queue: Queue, levels: int) -> Iterator[OptimalQuanta]:
+    """`optimal_quanta` for k = 2, 3, …, ``levels``, each of which starts from the one before."""
+    fcfs = mean_response_time(queue, FCFS())
+    problem = _Problem.of(queue, fcfs) if math.isfinite(fcfs) else None
+    boundaries, value = np.empty(0), fcfs
+    for k in range(2, levels + 1):
+        equal = optimal_quantum(queue, k)
+        if problem is not None:
+            starts = [*_common(equal), *_with_one_more(boundaries, queue)]
+            for found in problem.descents(starts):
+                there = float(problem.values(found[:, None])[0])
+                if there < value * (1 - TIE):
+                    boundaries, value = found, there
+            if equal.mean_response_time < value and 0 < equal.quantum < math.inf:
+                boundaries, value = _common(equal)[0], equal.mean_response_time
+        yield _result(queue, k, boundaries, equal)
+
+
+def _common(equal: Optimum) -> list[Floats]:
+    quanta = [quantum for quantum, *_ in equal.local_minima[:EQUAL_STARTS]]
+    return [quantum * np.arange(1.0, equal.levels) for quantum in quanta]
+
+
+def _with_one_more(boundaries: Floats, queue: Queue) -> list[Floats]:
+    """The boundaries with another in each gap, before the first and beyond the last."""
+    if not len(boundaries):
+        return [np.array([part * queue.mean_service_time]) for part in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    edges = np.concatenate([[boundaries[0] / 4], boundaries, [4 * boundaries[-1]]])
+    return [np.sort(np.append(boundaries, new)) for new in np.sqrt(edges[:-1] * edges[1:])]
+
+
+def _result(queue: Queue, levels: int, boundaries: Floats, equal: Optimum) -> OptimalQuanta:
+    breaks = np.append(bends(queue), queue.service_time(point_masses(queue.size)))
+    quanta = _quanta(boundaries)
+    policy = MLPT(quanta=quanta) if quanta else FCFS()
+    solution = solve(queue, policy)
+    best = equal.mean_response_time
+    return OptimalQuanta(
+        quanta,
+        tuple(np.cumsum(quanta).tolist()),
+        tuple(bool(np.isclose(breaks, there, rtol=ON_BREAK, atol=0).any()) for there in boundaries.tolist()),
+        solution.mean_response_time,
+        equal,
+        max(1 - solution.mean_response_time / best, 0.0) if math.isfinite(best) else 0.0,
+        equal.fcfs,
+        levels,
+        solution.effective_load,
+    )
+
+
+def _quanta(boundaries: Floats) -> tuple[float, ...]:
+    """Quanta whose running sums are not below the boundaries: a job of exactly that size completes."""
+    quanta, reached = [], 0.0
+    for there in boundaries.tolist():
+        quantum = there - reached
+        while reached + quantum < there:
+            quantum = math.nextafter(quantum, math.inf)
+        quanta.append(quantum)
+        reached += quantum
+    return tuple(quanta)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """E[T] as a function of the boundaries.
+
+    Attributes
+    ----------
+    queue : Queue
+    scale : float
+        E[T] of FCFS.
+    bends, masses : array
+        Attained service at which E[T] has kinks, and at which it jumps, increasing.
+    """
+
+    queue: Queue
+    scale: float
+    bends: Floats
+    masses: Floats
+
+    @classmethod
+    def of(cls, queue: Queue, fcfs: float) -> _Problem:
+        kinks = bends(queue)
+        return cls(queue, fcfs, kinks[np.isfinite(kinks)], queue.service_time(point_masses(queue.size)))
+
+    def values(self, boundaries: Floats) -> Floats:
+        """E[T], one for each column of boundaries."""
+        return response_gradient(self.queue, boundaries).mean_response_time
+
+    def slopes(self, boundaries: Floats, side: str = "right") -> Floats:
+        """The gradient at one set of boundaries."""
+        return response_gradient(self.queue, boundaries[:, None], side=side).slopes[:, 0]
+
+    def descents(self, starts: Iterable[Floats]) -> Iterator[Floats]:
+        """Local minima below the most promising starts."""
+        value = {tuple(start.tolist()): float(self.values(start[:, None])[0]) for start in starts}
+        promising = sorted((start for start in value if math.isfinite(value[start])), key=value.__getitem__)
+        down: Callable[[Floats], Floats] = self._over_masses if len(self.masses) else self._down
+        for start in promising[:DESCENTS]:
+            yield down(np.array(start))
+
+    # smooth between breaks
+
+    def _down(self, start: Floats) -> Floats:
+        """From cell to cell of the breaks, until no boundary on a break can leave it downhill."""
+        boundaries, pinned = start, np.zeros(len(start), dtype=bool)
+        best = float(self.values(start[:, None])[0])
+        right_of = np.ones(len(start), dtype=bool)
+        for _ in range(4 * len(start) + 4):
+            reached = self._in_cell(boundaries, pinned, right_of)
+            value = float(self.values(reached[:, None])[0])
+            if value > best:
+                reached, value = boundaries, best
+            on_break = self._is_on_break(reached)
+            left, right = (self.slopes(reached, side) for side in ("left", "right"))
+            pinned = on_break & (left <= 0) & (right >= 0)
+            free = on_break & ~pinned
+            settled = value >= best * (1 - TIE) and not (free & ~self._is_on_break(boundaries)).any()
+            boundaries, best, right_of = reached, value, right < 0
+            if settled:
+                break
+        return self._polished(boundaries, pinned)
+
+    def _is_on_break(self, boundaries: Floats) -> NDArray[np.bool_]:
+        return np.array([bool(np.isclose(self.bends, there, rtol=ON_BREAK, atol=0).any()) for there in boundaries])
+
+    def _in_cell(self, start: Floats, pinned: NDArray[np.bool_], right_of: NDArray[np.bool_]) -> Floats:
+        """The minimum with no boundary beyond the breaks next to it; pinned ones stay."""
+        from scipy.optimize import Bounds, LinearConstraint, minimize
+
+        least, most = (np.append(self.bends, start).min() / FAR, np.append(self.bends, start).max() * FAR)
+        edges = np.concatenate([[least], self.bends, [most]])
+        place = np.searchsorted(edges * (1 + ON_BREAK), start, side="left").clip(1, len(edges) - 1)
+        on_break = self._is_on_break(start)
+        place = np.where(on_break & right_of, place + 1, place).clip(1, len(edges) - 1)
+        low, high = np.log(edges[place - 1]), np.log(edges[place])
+        position = np.where(on_break, np.log(edges[place - 1 * right_of]), np.log(start))
+        low, high = np.where(pinned, position, low), np.where(pinned, position, high)
+
+        def value_and_slopes(logs: Floats) -> tuple[float, Floats]:
+            there = np.exp(logs)
+            if not (np.diff(there) > 0).all():
+                return UNSTABLE, np.zeros_like(there)
+            found = response_gradient(self.queue, there[:, None], side="right")
+            value = float(found.mean_response_time[0]) / self.scale
+            if not value < UNSTABLE:
+                return UNSTABLE, np.zeros_like(there)
+            slopes = found.slopes[:, 0]
+            at_end = np.isclose(there, np.exp(high), rtol=ON_BREAK, atol=0)
+            if at_end.any():
+                slopes = np.where(at_end, self.slopes(there, "left"), slopes)
+            return value, slopes * there / self.scale
+
+        steps = np.diff(np.eye(len(start)), axis=0)
+        found = minimize(
+            value_and_slopes,
+            position.clip(low, high),
+            jac=True,
+            method="SLSQP",
+            bounds=Bounds(low, high),
+            constraints=[LinearConstraint(steps, APART, np.inf)] if len(start) > 1 else [],
+            options={"ftol": PRECISION, "maxiter": ITERATIONS},
+        )
+        reached = np.exp(np.asarray(found.x).clip(low, high))
+        for bend in self.bends:
+            reached = np.where(np.isclose(reached, bend, rtol=ON_BREAK, atol=0), bend, reached)
+        ordered: Floats = reached if (np.diff(reached) > 0).all() else start
+        return ordered
+
+    def _polished(self, boundaries: Floats, pinned: NDArray[np.bool_]) -> Floats:
+        """Newton's method in the free boundaries, with the Hessian by differences of the exact gradient."""
+        free = np.flatnonzero(~pinned & ~self._is_on_break(boundaries))
+        if not len(free):
+            return boundaries
+        best, slopes = boundaries, self.slopes(boundaries)[free]
+        for _ in range(POLISHES):
+            steps = STEP * best[free]
+            moved = np.repeat(best[:, None], 2 * len(free), axis=1)
+            moved[free, np.arange(len(free))] += steps
+            moved[free, len(free) + np.arange(len(free))] -= steps
+            around = response_gradient(self.queue, moved).slopes[free]
+            hessian = (around[:, : len(free)] - around[:, len(free) :]) / (2 * steps)
+            if not np.isfinite(hessian).all() or np.linalg.eigvalsh((hessian + hessian.T) / 2)[0] <= 0:
+                break
+            nearer = best.copy()
+            nearer[free] -= np.linalg.solve((hessian + hessian.T) / 2, slopes)
+            if not (nearer[0] > 0 and (np.diff(nearer) > 0).all()):
+                break
+            closer = self.slopes(nearer)[free]
+            if not np.abs(closer).max() < np.abs(slopes).max():
+                break
+            best, slopes = nearer, closer
+        return best
+
+    # jumps
+
+    def _over_masses(self, start: Floats) -> Floats:
+        """One boundary after the other to the best point mass, until none can be improved alone."""
+        masses = np.unique(np.append(self.masses, self.bends))
+        boundaries, best = start, float(self.values(start[:, None])[0])
+        for _ in range(ROUNDS):
+            before = best
+            for row in range(len(boundaries)):
+                low = boundaries[row - 1] if row else 0.0
+                high = boundaries[row + 1] if row + 1 < len(boundaries) else math.inf
+                allowed = masses[(masses > low) & (masses < high)]
+                while len(allowed):
+                    chosen = allowed[np.unique(np.linspace(0, len(allowed) - 1, CANDIDATES).astype(int))]
+                    columns = np.repeat(boundaries[:, None], len(chosen), axis=1)
+                    columns[row] = chosen
+                    values = self.values(columns)
+                    lowest = int(np.argmin(values))
+                    if values[lowest] < best:
+                        boundaries, best = columns[:, lowest].copy(), float(values[lowest])
+                    if len(chosen) == len(allowed):
+                        break
+                    near = chosen[max(lowest - 1, 0) : lowest + 2]
+                    allowed = allowed[(allowed >= near[0]) & (allowed <= near[-1])]
+            if best >= before * (1 - TIE):
+                break
+        return boundaries
