@@ -119,7 +119,7 @@ def optimal_quanta(queue: Queue, levels: int = 3) -> OptimalQuanta:
     >>> queue = Queue(LogNormal(5, 0.9), 0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39, preemption_cost=0.1)
     >>> best = optimal_quanta(queue, levels=3)
     >>> [round(quantum, 1) for quantum in best.quanta], f"{best.gain:.2%}"
-    ([488.1, 847.0], '2.73%')
+    ([838.2, 1600.9], '0.85%')
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
@@ -141,7 +141,7 @@ def best_boundaries_by_level(queue: Queue, levels: int) -> Iterator[OptimalQuant
                 there = float(problem.values(found[:, None])[0])
                 if there < value * (1 - TIE):
                     boundaries, value = found, there
-            if equal.mean_response_time < value and 0 < equal.quantum < math.inf:
+            if equal.mean_response_time < value * (1 + TIE) and 0 < equal.quantum < math.inf:
                 boundaries, value = _common(equal)[0], equal.mean_response_time
         yield _result(queue, k, boundaries, equal)
 
