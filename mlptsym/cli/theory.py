@@ -137,6 +137,14 @@ def optimize(
             show_default=False,
         ),
     ] = False,
+    unequal: Annotated[
+        bool,
+        typer.Option(
+            "--unequal",
+            help="Also the best quanta if every level may have its own; for a finite number of levels.",
+            show_default=False,
+        ),
+    ] = False,
     a: Annotated[
         str,
         typer.Option(
@@ -152,12 +160,14 @@ def optimize(
     from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
     from mlptsym.numeric.policies import MLPT
     from mlptsym.numeric.response import mean_response_time
+    from mlptsym.numeric.unequal import optimal_quanta
 
     queue = read_queue(size, arrival_rate, slowdown_threshold, slowdown_factor, preemption_cost, memory, capacity)
     count = read_number(levels)
     rule = rule_of_thumb(queue, count, a=read_number(a), b=read_number(b))
     by_rule = mean_response_time(queue, MLPT(quantum=rule, levels=count)) if math.isfinite(rule) else math.inf
     optimum = optimal_quantum(queue, count, certify=certify)
+    own = optimal_quanta(queue, count) if unequal else None
     stable = queue.base_load < 1
     answer = checked(
         {
@@ -169,6 +179,9 @@ def optimize(
             "slowdown_threshold": queue.slowdown_threshold,
         }
     )
+    if own is not None:
+        names = (item.name for item in fields(own) if item.name != "equal")
+        answer["unequal"] = checked({name: getattr(own, name) for name in names})
     if json:
         print_json(answer)
         return
@@ -180,6 +193,12 @@ def optimize(
     if certify:
         bounds = ("open" if bound is None else f"{bound:.10g}" for bound in (optimum.lower, optimum.upper))
         rows.append(("  proved to lie within", ", ".join(bounds)))
+    if own is not None:
+        rows += [
+            ("best unequal quanta", ", ".join(map(format_number, own.quanta)) or "none (fcfs)"),
+            ("  mean response time", format_number(own.mean_response_time)),
+            ("  gain over the best quantum", _per_cent(own.gain)),
+        ]
     rows += [
         ("under FCFS", format_number(optimum.fcfs)),
         ("gain over FCFS", _per_cent(optimum.gain)),
