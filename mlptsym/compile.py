@@ -1,8 +1,10 @@
-"""From SymPy expressions to NumPy code: the only module that calls ``sympy.lambdify``.
+"""From SymPy expressions to NumPy code and machine code: the only module that calls ``sympy.lambdify``.
 
 `compile_expressions` returns a frozen `CompiledFunction` that knows its argument order.  What lambdify leaves open is
 settled here: unknown functions are refused when the function is built, constants are broadcast, integers become
 floats, and a branch of a Piecewise is evaluated at the points of that branch only.
+
+`compile_point_function` makes the same expressions a function of single numbers that a compiled loop can call.
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from scipy import special
 from mlptsym.symbolic.moments import Indicator
 from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
 
-__all__ = ["CompiledFunction", "UnsupportedFunctionError", "compile_expressions"]
+__all__ = [
+    "CompiledFunction",
+    "PointFunction",
+    "UnsupportedFunctionError",
+    "compile_expressions",
+    "compile_point_function",
+]
 
 Floats = NDArray[np.float64]
 
@@ -183,6 +191,143 @@ def _inert(expression: sp.Expr) -> sp.Expr:
         if code is not None:
             expression = expression.replace(kind, sp.Function(kind.__name__))
     return expression
+
+
+@dataclass(frozen=True)
+class PointFunction:
+    """Expressions as machine code for one point, to be called inside a loop that Numba compiles.
+
+    Attributes
+    ----------
+    prepare : callable
+        Of the fixed arguments, in their order: a tuple of all that depends on nothing else, computed once.
+    evaluate : callable
+        Of that tuple, unless nothing is fixed, and the other arguments, in their order: a tuple with the value of each
+        expression.
+    """
+
+    prepare: Callable[..., Any]
+    evaluate: Callable[..., Any]
+
+
+def compile_point_function(
+    function: CompiledFunction, fixed: Sequence[str] = (), count: int | None = None
+) -> PointFunction:
+    """The same expressions as machine code for single numbers.
+
+    Parameters
+    ----------
+    function : CompiledFunction
+    fixed : sequence of str
+        Names of arguments that stay the same while others vary.
+    count : int, optional
+        How many of the expressions are wanted, the first ones; all if left out.
+
+    Returns
+    -------
+    PointFunction
+        What overflows or is divided by zero comes out as IEEE 754 has it, as in NumPy.
+
+    Raises
+    ------
+    UnsupportedFunctionError
+        If an expression contains a function that has no machine code.
+
+    Examples
+    --------
+    >>> x, y = sp.symbols("x y", positive=True)
+    >>> both = compile_expressions({"x": x, "y": y}, [sp.exp(x) * y, sp.log(y)])
+    >>> function = compile_point_function(both, fixed=["x"])
+    >>> function.evaluate(function.prepare(0.0), 1.0)
+    (1.0, 0.0)
+    """
+    import numba
+
+    stand_ins = {name: sp.Dummy(name, real=True) for name in function.arguments}
+    inputs = dict(zip(function.symbols, stand_ins.values(), strict=True))
+    exact = [expression.xreplace(inputs) for expression in function.expressions[:count]]
+    for expression in exact:
+        strange = expression.atoms(sp.Function) - expression.atoms(*_POINT_FUNCTIONS, sp.Piecewise)
+        if strange:
+            raise UnsupportedFunctionError(f"no machine code for {', '.join(sorted(map(str, strange)))}")
+    shared, results = sp.cse([_inert(expression) for expression in exact], symbols=sp.numbered_symbols(cls=sp.Dummy))
+    constant = [stand_ins[name] for name in fixed]
+    varying = [stand_in for name, stand_in in stand_ins.items() if name not in fixed]
+    once, each = _apart(shared, results, constant)
+    prepared = tuple(constant) + tuple(symbol for symbol, _ in once)
+    steps, values = each
+    used = set().union(*(expression.atoms(*_POINT_FUNCTIONS) for expression in exact))
+    table = {type(f).__name__: _scipy_function(name) for f in used if (name := _POINT_FUNCTIONS[type(f)]) is not None}
+    inputs_each = [prepared, *varying] if prepared else varying
+    prepare = sp.lambdify(constant, prepared, modules=[table, "math"], cse=lambda _: (once, prepared))
+    evaluate = sp.lambdify(inputs_each, values, modules=[table, "math"], cse=lambda _: (steps, values))
+    options: dict[str, Any] = {"error_model": "numpy", "forceinline": True}
+    return PointFunction(numba.njit(**options)(prepare), numba.njit(**options)(evaluate))
+
+
+_POINT_FUNCTIONS: dict[type[sp.Basic], str | None] = {
+    sp.exp: None,
+    sp.log: None,
+    sp.Min: None,
+    sp.Max: None,
+    sp.erfc: "erfc",
+    sp.erf: "erf",
+    sp.gamma: "gamma",
+    sp.loggamma: "gammaln",
+    RegularizedUpperGamma: "gammaincc",
+}
+"""Names in SciPy's interface for machine code; None for what Python's ``math`` or the language has itself."""
+
+
+def _scipy_function(name: str) -> Any:
+    """SciPy's own function of floats, which gives what its ufunc of the same name gives."""
+    import ctypes
+
+    from numba.extending import get_cython_function_address
+    from scipy.special import cython_special
+
+    # some names are compiled for complex numbers too, as variant 0
+    symbol = name if name in cython_special.__pyx_capi__ else f"__pyx_fuse_1{name}"
+    arity = 2 if name == "gammaincc" else 1
+    address = get_cython_function_address("scipy.special.cython_special", symbol)
+    return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * arity)(address)
+
+
+_Steps = list[tuple[sp.Symbol, sp.Expr]]
+
+
+def _apart(
+    shared: _Steps, results: Sequence[sp.Expr], constant: Sequence[sp.Symbol]
+) -> tuple[_Steps, tuple[_Steps, tuple[sp.Expr, ...]]]:
+    """Steps that depend on constants only, and the steps and results that are left when those are known."""
+    known = set(constant)
+    once: _Steps = []
+    rest: _Steps = []
+    named: dict[sp.Expr, sp.Symbol] = {}
+    for symbol, step in shared:
+        if step.free_symbols <= known:
+            known.add(symbol)
+            once.append((symbol, step))
+        else:
+            rest.append((symbol, step))
+
+    def name(part: sp.Expr) -> sp.Expr:
+        return part if part.is_Symbol or part.is_number else named.setdefault(part, sp.Dummy("constant", real=True))
+
+    def reduced(expression: sp.Basic) -> sp.Basic:
+        if not expression.args or not expression.free_symbols:
+            return expression
+        if expression.free_symbols <= known and isinstance(expression, sp.Expr):
+            return name(expression)
+        if isinstance(expression, (sp.Add, sp.Mul)):
+            here = [part for part in expression.args if part.free_symbols <= known]
+            others = [reduced(part) for part in expression.args if not part.free_symbols <= known]
+            return expression.func(name(expression.func(*here)), *others) if here else expression.func(*others)
+        return expression.func(*map(reduced, expression.args))
+
+    each = [(symbol, reduced(step)) for symbol, step in rest]
+    values = tuple(reduced(result) for result in results)
+    return once + [(symbol, part) for part, symbol in named.items()], (each, values)
 
 
 @dataclass(frozen=True)

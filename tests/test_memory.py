@@ -87,7 +87,7 @@ def test_symbolic_laws(name):
     law = MEMORY_LAWS[name]()
     assert sp.simplify(restore_cost_at(law) - preemption_cost * law.growth) == 0
     numeric = {memory.__class__.__name__: memory for memory in LAWS}[name]
-    values = dict(zip(law.parameters, numeric._parameters, strict=True))
+    values = dict(zip(law.parameters, numeric.parameters, strict=True))
     for a in AGES:
         assert float(law.growth.subs(values).subs(age, a)) == pytest.approx(g(numeric, a), rel=1e-15)
 

@@ -80,7 +80,7 @@ def test_the_bound_bounds(size, memory, load):
         boundaries = quantum * np.arange(1.0, levels + 1)[:, None]
         sums = level_sums(queue, boundaries, closed=False)
         end = boundaries[-1]
-        bound = remainder_bound(queue, np.array([quantum]), sums, end, TailIntegrals.at(queue, end))[0]
+        bound = remainder_bound(queue, np.array([quantum]), sums.totals, end, TailIntegrals.at(queue, end))[0]
         left_out = whole - sums.mean_response_time()[0]
         assert -1e-12 * whole <= left_out <= bound + 1e-12 * whole
         bounds.append(bound)
@@ -93,7 +93,9 @@ def test_no_bound_where_the_rest_may_be_unstable():
     boundaries = np.array([[0.1], [0.2]])
     sums = level_sums(queue, boundaries, closed=False)
     assert queue.arrival_rate * sums.effective_mean[0] < 1
-    bound = remainder_bound(queue, np.array([0.1]), sums, boundaries[-1], TailIntegrals.at(queue, boundaries[-1]))
+    bound = remainder_bound(
+        queue, np.array([0.1]), sums.totals, boundaries[-1], TailIntegrals.at(queue, boundaries[-1])
+    )
     assert bound.tolist() == [math.inf]
 
 

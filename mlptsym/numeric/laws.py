@@ -43,7 +43,7 @@ TINY = 1e-200
 
 
 @lru_cache(maxsize=64)
-def _compiled_moments(name: str, phases: tuple[int, ...], potential: bool) -> CompiledFunction:
+def moments_function(name: str, phases: tuple[int, ...], potential: bool) -> CompiledFunction:
     """E[L^n ; L > x], n = 0 … 3, of a law; with its potential in place of n ≥ 2 if asked for."""
     from mlptsym.compile import compile_expressions
     from mlptsym.symbolic.laws import LAWS, point
@@ -154,7 +154,7 @@ class SizeLaw:
 
     def _closed_moments(self, x: Floats, *, potential: bool) -> tuple[Floats, ...]:
         """The closed forms as they are, which may overflow far out."""
-        compiled = _compiled_moments(type(self).__name__, self.phases, potential and self.has_potential)
+        compiled = moments_function(type(self).__name__, self.phases, potential and self.has_potential)
         return compiled(*self.parameters, x)
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:

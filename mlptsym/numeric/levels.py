@@ -19,7 +19,7 @@ from mlptsym.numeric.queue import Queue
 if TYPE_CHECKING:
     from mlptsym.compile import CompiledFunction
 
-__all__ = ["LevelSums", "level_sums"]
+__all__ = ["LevelSums", "LevelTotals", "level_sums"]
 
 Floats = NDArray[np.float64]
 
@@ -91,6 +91,34 @@ def waiting_function() -> CompiledFunction:
 
 
 @dataclass(frozen=True)
+class LevelTotals:
+    """What is left of the levels when all of them are summed; one value per column.
+
+    Attributes
+    ----------
+    effective_mean : array
+        E[S^eff] of the levels that are here.
+    squares : array
+        Σ_r E[Y_r²].
+    crossings : array
+        Σ_r a_{r−1} E[Y_r].
+    weight, offset : array
+        Σ_j p_j d_j = squares · weight + offset.
+    """
+
+    effective_mean: Floats
+    squares: Floats
+    crossings: Floats
+    weight: Floats
+    offset: Floats
+
+    def mean_response_time(self) -> Floats:
+        """E[T], eq. (26)."""
+        total: Floats = self.effective_mean + self.weight * self.squares + self.offset
+        return total
+
+
+@dataclass(frozen=True)
 class LevelSums:
     """Theorem 4.5 level by level; arrays have a row for each level and a column for each set of boundaries.
 
@@ -136,11 +164,15 @@ class LevelSums:
         """d_j."""
         return (self.squares if squares is None else squares) * self.weight + self.offset
 
+    @property
+    def totals(self) -> LevelTotals:
+        """The sums over all levels that are here."""
+        weight, offset = (running_sum(self.probability * part)[-1] for part in (self.weight, self.offset))
+        return LevelTotals(self.effective_mean, self.squares, self.crossings[-1], weight, offset)
+
     def mean_response_time(self) -> Floats:
         """E[T], eq. (26), one value per column."""
-        weight, offset = (running_sum(self.probability * part)[-1] for part in (self.weight, self.offset))
-        total: Floats = self.effective_mean + weight * self.squares + offset
-        return total
+        return self.totals.mean_response_time()
 
 
 def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 @lru_cache(maxsize=16)
-def _compiled(name: str) -> CompiledFunction:
+def growth_function(name: str) -> CompiledFunction:
     """g(a), dg/da from the right, the bounding line and the start of the last smooth part."""
     import sympy as sp
 
@@ -51,27 +51,28 @@ class Memory:
     """A memory law g(a): state held at attained service a, non-decreasing."""
 
     @property
-    def _parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> tuple[float, ...]:
+        """Parameter values in the order of the symbolic law."""
         return tuple(getattr(self, item.name) for item in fields(self))  # type: ignore[arg-type]
 
     def growth(self, ages: ArrayLike) -> Floats:
         """g(a), shape of ``ages``, in units of memory."""
-        return _compiled(type(self).__name__)(*self._parameters, ages)[0]
+        return growth_function(type(self).__name__)(*self.parameters, ages)[0]
 
     def slope_at(self, ages: ArrayLike) -> Floats:
         """dg/da (the right derivative where g bends)."""
-        return _compiled(type(self).__name__)(*self._parameters, ages)[1]
+        return growth_function(type(self).__name__)(*self.parameters, ages)[1]
 
     @property
     def line(self) -> tuple[float, float]:
         """Intercept and slope of a line that bounds g from above."""
-        _, _, intercept, slope, _ = _compiled(type(self).__name__)(*self._parameters, 0.0)
+        _, _, intercept, slope, _ = growth_function(type(self).__name__)(*self.parameters, 0.0)
         return float(intercept), float(slope)
 
     @property
     def smooth_from(self) -> float:
         """Age from which on g is one polynomial of degree at most one."""
-        return float(_compiled(type(self).__name__)(*self._parameters, 0.0)[4])
+        return float(growth_function(type(self).__name__)(*self.parameters, 0.0)[4])
 
     def age_at(self, capacity: float) -> float:
         """Smallest age at which g reaches ``capacity``; ``inf`` if it never does (the paper's ℓ_C)."""

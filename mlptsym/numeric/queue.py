@@ -24,7 +24,8 @@ Floats = NDArray[np.float64]
 
 
 @lru_cache(maxsize=1)
-def _compiled_service() -> tuple[CompiledFunction, CompiledFunction]:
+def service_functions() -> tuple[CompiledFunction, CompiledFunction]:
+    """q, eq. (3), and its inverse."""
     from mlptsym.compile import compile_expressions
     from mlptsym.symbolic.service import service_time, service_time_inverse
     from mlptsym.symbolic.symbols import age, size, slowdown_factor, slowdown_threshold
@@ -37,7 +38,7 @@ def _compiled_service() -> tuple[CompiledFunction, CompiledFunction]:
 
 
 @lru_cache(maxsize=1)
-def _compiled_service_moments() -> CompiledFunction:
+def service_moments_function() -> CompiledFunction:
     """M_n of S at q(x), n = 0 … 3, from those of L at x and at ℓ_C."""
     import sympy as sp
 
@@ -143,11 +144,11 @@ class Queue:
 
     def service_time(self, sizes: ArrayLike) -> Floats:
         """Service time q(L), eq. (3), shape of ``sizes``."""
-        return _compiled_service()[0](*self.slowdown, floats("sizes", sizes))[0]
+        return service_functions()[0](*self.slowdown, floats("sizes", sizes))[0]
 
     def size_at(self, attained: ArrayLike) -> Floats:
         """Intrinsic size q⁻¹(t) whose service time is ``attained``."""
-        return _compiled_service()[1](*self.slowdown, floats("attained", attained))[0]
+        return service_functions()[1](*self.slowdown, floats("attained", attained))[0]
 
     def restore_cost(self, ages: ArrayLike) -> Floats:
         """c(a) = γ g(a), eqs. (4) and (8), shape of ``ages``, in units of time."""
@@ -164,14 +165,14 @@ class Queue:
         x = self.size_at(points)
         here = self.size.partial_moments(x, potential=potential)
         if (threshold, factor) != (0.0, 1.0):
-            here = _compiled_service_moments()(*here, *self._moments_at_threshold[potential], x, threshold, factor)
+            here = service_moments_function()(*here, *self.moments_at_threshold[potential], x, threshold, factor)
         if potential:
             return here
         limit = self.size.moment_limit
         return tuple(value if order < limit else np.full(points.shape, math.inf) for order, value in enumerate(here))
 
     @cached_property
-    def _moments_at_threshold(self) -> tuple[tuple[Floats, ...], ...]:
+    def moments_at_threshold(self) -> tuple[tuple[Floats, ...], ...]:
         """Partial moments of L at ℓ_C, without and with potential: every evaluation of those of S needs them."""
         threshold = np.asarray(self.slowdown[0])
         return tuple(self.size.partial_moments(threshold, potential=potential) for potential in (False, True))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym.numeric.laws import SizeLaw
-from mlptsym.numeric.levels import LevelSums, waiting_function
+from mlptsym.numeric.levels import LevelSums, LevelTotals, waiting_function
 from mlptsym.numeric.queue import Queue
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = [
     "is_continuable",
     "level_integral",
     "remainder_bound",
+    "work_bound",
 ]
 
 Floats = NDArray[np.float64]
@@ -58,7 +59,16 @@ class TailIntegrals:
         return cls(moments, mean, first, second)
 
 
-def remainder_bound(queue: Queue, quantum: Floats, sums: LevelSums, t: Floats, tails: TailIntegrals) -> Floats:
+def work_bound(queue: Queue, quantum: Floats, t: Floats, tails: TailIntegrals) -> Floats:
+    """Upper bound of what levels beyond t = Nθ add to E[S^eff]; see `remainder_bound`."""
+    intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
+    here = (intercept + slope * t) * tails.moments[0]
+    ahead = intercept + slope * quantum
+    bound: Floats = tails.mean + here + (ahead * tails.mean + (slope * tails.first if slope else 0.0)) / quantum
+    return bound
+
+
+def remainder_bound(queue: Queue, quantum: Floats, totals: LevelTotals, t: Floats, tails: TailIntegrals) -> Floats:
     """Upper bound of what levels beyond t = Nθ add to E[T], for the sums of the first N levels.
 
     Notes
@@ -79,20 +89,18 @@ def remainder_bound(queue: Queue, quantum: Floats, sums: LevelSums, t: Floats, t
     rate = queue.arrival_rate
     tail, first, second, _ = tails.moments
     ahead = intercept + slope * quantum
-    cost_here = (intercept + slope * t) * tail
-    overhead = tails.mean + cost_here + (ahead * tails.mean + (slope * tails.first if slope else 0.0)) / quantum
+    overhead = work_bound(queue, quantum, t, tails)
     width = quantum + ahead
     squares = (quantum + intercept + slope * t) ** 2 * tail + (
         width**2 * tails.mean + (2 * width * slope * tails.first + slope**2 * tails.second if slope else 0.0)
     ) / quantum
     before = first + (intercept * first + (slope * second / 2 if slope else 0.0)) / quantum
-    work = sums.effective_mean + overhead
+    work = totals.effective_mean + overhead
     spare = 1 - rate * work
-    known = rate / 2 * (sums.squares + squares + 2 * sums.crossings[-1]) * tail
+    known = rate / 2 * (totals.squares + squares + 2 * totals.crossings) * tail
     with np.errstate(divide="ignore", invalid="ignore"):
         late = (known + rate * work * before * (1 + spare)) / spare**2
-        weight = (sums.probability * sums.weight).sum(axis=0)
-        total = overhead + squares * weight + late
+        total = overhead + squares * totals.weight + late
     return np.where(spare > 0, total, np.inf)
 
 

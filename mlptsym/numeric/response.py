@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
+from mlptsym.numeric.level_loop import LevelPass, finite_totals, has_level_loop
 from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
@@ -20,6 +21,7 @@ from mlptsym.numeric.remainder import (
     first_levels,
     is_continuable,
     remainder_bound,
+    work_bound,
 )
 
 __all__ = ["LevelTable", "Solution", "level_table", "mean_response_time", "moments_needed", "solve"]
@@ -27,6 +29,13 @@ __all__ = ["LevelTable", "Solution", "level_table", "mean_response_time", "momen
 Floats = NDArray[np.float64]
 
 BLOCK_CELLS = 2**15
+# from so many levels in all on, compiling a loop for them pays
+LOOP_CELLS = 2**20
+LOOP_COLUMNS = 2**14
+# which adds up plainly, so not too many
+LONGEST_LOOP = 2**16
+# part of the levels that would do to begin with, and the ratio by which they grow
+FIRST_PART, GROWTH = 0.1, 1.15
 REMAINDER = 1e-13
 DIRECT_LEVELS = 2**20
 LEVEL_LIMIT = 2**22
@@ -183,13 +192,17 @@ def _finite(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> tuple[Floa
     if not queue.size.moment_limit > 1:
         return times, loads
     finite = queue.size.moment_limit > moments_needed(queue, rows)
-    width = max(1, BLOCK_CELLS // rows)
+    in_one_pass = len(unit_boundaries) > 0 and rows * len(quanta) >= LOOP_CELLS and has_level_loop(queue)
+    width = LOOP_COLUMNS if in_one_pass else max(1, BLOCK_CELLS // rows)
     for start in range(0, len(quanta), width):
         block = slice(start, start + width)
         with np.errstate(all="ignore"):  # columns beyond stability are replaced below
-            sums = level_sums(queue, _scaled(queue, unit_boundaries, quanta[block]), closed=True)
-            loads[block] = queue.arrival_rate * sums.effective_mean
-            times[block] = sums.mean_response_time() if finite else np.inf
+            if in_one_pass:
+                totals = finite_totals(queue, unit_boundaries, quanta[block])
+            else:
+                totals = level_sums(queue, _scaled(queue, unit_boundaries, quanta[block]), closed=True).totals
+            loads[block] = queue.arrival_rate * totals.effective_mean
+            times[block] = totals.mean_response_time() if finite else np.inf
     return _stable(times, loads), loads
 
 
@@ -210,8 +223,15 @@ def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
         validation.refuse("size", queue.size, allowed)
     quanta = _scaled(queue, np.ones(1), quanta)[0]
     levels = _levels_to_sum(queue, quanta)
-    pending = np.argsort(levels, kind="stable")
     continuable = is_continuable(queue.size)
+    together = np.flatnonzero(FIRST_PART * levels <= LONGEST_LOOP)
+    if levels[together].sum() >= LOOP_CELLS and has_level_loop(queue):
+        _refuse_work(quanta[together], levels[together])
+        times[together], loads[together] = _in_one_pass(queue, quanta[together], levels[together])
+    else:
+        together = together[:0]
+    pending = np.argsort(levels, kind="stable")
+    pending = pending[~np.isin(pending, together)]
     while len(pending):
         deep = continuable & (levels[pending] > DIRECT_LEVELS)
         for index in pending[deep]:
@@ -238,10 +258,32 @@ def _direct(queue: Queue, quanta: Floats, rows: int) -> tuple[Floats, Floats, Fl
         boundaries = _scaled(queue, np.arange(1.0, rows + 1), quanta)
         sums = level_sums(queue, boundaries, closed=False)
         end = boundaries[-1]
-        rest = remainder_bound(queue, quanta, sums, end, TailIntegrals.at(queue, end))
+        rest = remainder_bound(queue, quanta, sums.totals, end, TailIntegrals.at(queue, end))
         loads = queue.arrival_rate * sums.effective_mean
         times = sums.mean_response_time()
     return times, loads, np.where(loads < 1, rest, 0.0)
+
+
+def _in_one_pass(queue: Queue, quanta: Floats, levels: Floats) -> tuple[Floats, Floats]:
+    """E[T] and ρ^eff for infinitely many levels, each quantum with as many as it needs; ``levels`` would do."""
+    times, loads = np.full(len(quanta), np.inf), np.full(len(quanta), np.inf)
+    pending = np.arange(len(quanta))
+    passed = LevelPass.start(queue, quanta)
+    counts = np.ceil(FIRST_PART * levels).astype(np.int64)
+    with np.errstate(all="ignore"):  # columns beyond stability are replaced by the caller
+        while len(pending):
+            passed = passed.through(counts)
+            totals, end = passed.totals(), passed.end
+            loads[pending] = queue.arrival_rate * totals.effective_mean
+            times[pending] = totals.mean_response_time()
+            tails = TailIntegrals.at(queue, end)
+            rest = remainder_bound(queue, passed.quanta, totals, end, tails) / times[pending]
+            of_load = work_bound(queue, passed.quanta, end, tails) / totals.effective_mean
+            enough = np.where(loads[pending] < 1, rest, of_load) <= REMAINDER
+            left = np.flatnonzero(~enough)
+            pending, passed = pending[left], passed.of(left)
+            counts = np.ceil(GROWTH * counts[left]).astype(np.int64)
+    return times, loads
 
 
 def _continued(queue: Queue, quantum: float) -> Continued:
