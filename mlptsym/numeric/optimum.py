@@ -121,10 +121,10 @@ def optimal_quantum(queue: Queue, levels: float = 2, *, certify: bool = False) -
 
     The search covers a range of θ outside of which nothing is better.  Beyond it E[T] ≥ E[S] + λE[min(S, θ)²]/(2(1 −
     λE[min(S, θ)])), which is d_1 without the later pieces and grows with θ.  Below it, for finite k, E[T] ≥ E[S] +
-    P(S > (k−1)θ) λE[S²]/(2(1 − ρ₀)), as most jobs wait for their last level; for k = ∞ the sums over levels
-    are bounded by integrals; if restore costs are zero, E[T] has come close to its limit there, which is compared.  Inside, every interval that
-    may hold a minimum within two percent of the best is divided until dE[T]/dθ is almost linear across it and no
-    break is left in it; this takes that no feature of a smooth law is narrower than the first intervals, twelve
+    P(S > (k−1)θ) λE[S²]/(2(1 − ρ₀)), as most jobs wait for their last level; for k = ∞ the sums over levels are bounded
+    by integrals; if restore costs are zero, E[T] has come close to its limit there, which is compared.  Inside, every
+    interval that may hold a minimum within two percent of the best is divided until dE[T]/dθ is almost linear across it
+    and no break is left in it; this takes that no feature of a smooth law is narrower than the first intervals, twelve
     percent of θ, or a quarter of its standard deviation.  ``certify`` needs no such condition.
 
     With point masses all jumps are computed while there are at most 4·10⁶ of them, each counted with its levels: for
