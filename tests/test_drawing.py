@@ -333,7 +333,8 @@ class TestQuanta:
     def test_theory_is_that_of_each_policy(self, theory: FigureData) -> None:
         for k in LEVELS:
             x, y, _ = columns(theory.select(curve=level_name(k)))
-            np.testing.assert_array_equal(y, mean_response_time(_queue(), MLPT(quantum=x, levels=k)))
+            expected = mean_response_time(_queue(), MLPT(quantum=x, levels=k))
+            np.testing.assert_allclose(y, expected, rtol=1e-9)  # the last digits depend on the company at the edge
             assert (np.diff(x) > 0).all()
             assert x[-1] == LONGEST
         assert [row.y for row in theory.select(curve="FCFS")] == [mean_response_time(_queue(), FCFS())] * 2

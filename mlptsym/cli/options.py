@@ -19,6 +19,7 @@ import typer
 from mlptsym.validation import ParameterError, choice, magnitude, number, refuse
 
 if TYPE_CHECKING:
+    from mlptsym.numeric.capped import CappedGittins
     from mlptsym.numeric.laws import SizeLaw
     from mlptsym.numeric.memory import Memory
     from mlptsym.numeric.policies import Policy
@@ -33,8 +34,10 @@ __all__ = [
     "Json",
     "Levels",
     "MemoryLaw",
+    "MinimumQuantum",
     "PolicyName",
     "PreemptionCost",
+    "Preemptions",
     "Quanta",
     "Quantum",
     "Size",
@@ -44,6 +47,7 @@ __all__ = [
     "read_number",
     "read_policy",
     "read_queue",
+    "read_simulated_policy",
     "read_size",
 ]
 
@@ -65,7 +69,7 @@ MEMORY_SYNTAX: Mapping[str, str] = {
     "saturating": "saturating:SLOPE,WINDOW[,BASE]",
 }
 LONGEST = 200  # characters of a file that an error shows
-POLICIES = ("fcfs", "mlpt", "mlpt-lazy")
+POLICIES = ("fcfs", "mlpt", "mlpt-lazy", "capped-gittins")
 
 Size = Annotated[
     str,
@@ -117,8 +121,8 @@ PolicyName = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
-        help=f"{', '.join(POLICIES)} (simulation only: no cost where nothing is overtaken); mlpt if levels or quanta "
-        "are given, otherwise fcfs.",
+        help="fcfs, mlpt, or in simulation only mlpt-lazy (no cost where nothing is overtaken) and capped-gittins; "
+        "mlpt if levels or quanta are given, otherwise fcfs.",
         show_default=False,
     ),
 ]
@@ -148,6 +152,26 @@ Quanta = Annotated[
         metavar="TIME,...",
         help="Unequal quanta, one for each level but the last, in place of --quantum and --levels: 300,500 is three "
         "levels.",
+        show_default=False,
+    ),
+]
+Preemptions = Annotated[
+    str | None,
+    typer.Option(
+        "--preemptions",
+        metavar="N",
+        help="With --policy capped-gittins: preemptions of each job at most, a whole number >= 0, or inf. The paper's "
+        "Capped Gittins(k) has k - 1.",
+        show_default=False,
+    ),
+]
+MinimumQuantum = Annotated[
+    str | None,
+    typer.Option(
+        "--minimum-quantum",
+        metavar="TIME",
+        help="With --policy capped-gittins: least quantum a job is assigned, > 0, in units of service time: a number, "
+        "or 0.1x for a tenth of the mean size; a hundredth of the mean service time when left out.",
         show_default=False,
     ),
 ]
@@ -276,11 +300,13 @@ def read_policy(
     given = {
         name: text for name, text in (("levels", levels), ("quantum", quantum), ("quanta", quanta)) if text is not None
     }
-    if choice("policy", policy or ("mlpt" if given else "fcfs"), POLICIES) == "fcfs":
-        for name, text in given.items():
-            refuse(name, text, "left out with --policy fcfs")
+    name = choice("policy", policy or ("mlpt" if given else "fcfs"), POLICIES)
+    if name == "capped-gittins":
+        refuse("policy", policy, "fcfs or mlpt here (capped-gittins can only be simulated)")
+    if name == "fcfs":
+        _check_left_out(given, name)
         return FCFS()
-    lazy = policy == "mlpt-lazy"
+    lazy = name == "mlpt-lazy"
     count = {} if levels is None else {"levels": read_number(levels)}
     if quanta is not None:
         if quantum is not None:
@@ -289,6 +315,43 @@ def read_policy(
     if quantum is None:
         refuse("quantum", None, "a finite number > 0, together with --levels; or --quanta instead")
     return MLPT(quantum=number("quantum", _scaled("quantum", quantum, queue.size), above=0), lazy=lazy, **count)
+
+
+def read_simulated_policy(
+    queue: Queue,
+    policy: str | None,
+    levels: str | None,
+    quantum: str | None,
+    quanta: str | None,
+    preemptions: str | None,
+    minimum_quantum: str | None,
+) -> Policy | CappedGittins:
+    """The policy that the options describe, those that can only be simulated among them.
+
+    Raises
+    ------
+    ParameterError
+        If a text is not what its option takes, or the options do not go together.
+    """
+    from mlptsym.numeric.capped import CappedGittins
+
+    own = {"preemptions": preemptions, "minimum_quantum": minimum_quantum}
+    if policy != "capped-gittins":
+        for name, text in own.items():
+            if text is not None:
+                refuse(name, text, "left out without --policy capped-gittins")
+        return read_policy(queue, policy, levels, quantum, quanta)
+    _check_left_out({"levels": levels, "quantum": quantum, "quanta": quanta}, policy)
+    if preemptions is None:
+        refuse("preemptions", None, "a whole number >= 0 or inf, with --policy capped-gittins")
+    least = None if minimum_quantum is None else _scaled("minimum_quantum", minimum_quantum, queue.size)
+    return CappedGittins(read_number(preemptions), minimum_quantum=least)
+
+
+def _check_left_out(options: Mapping[str, str | None], policy: str) -> None:
+    for name, text in options.items():
+        if text is not None:
+            refuse(name, text, f"left out with --policy {policy}")
 
 
 def _numbers(text: str) -> list[Any]:

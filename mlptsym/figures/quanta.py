@@ -166,8 +166,7 @@ def optima_by_quantum(queue: Queue, levels: Sequence[float]) -> FigureData:
     data = FigureData()
     for k in levels:
         best = optimal_quantum(queue, k)
-        # The ends of the paper's range belong to it, whatever rounding makes of 3 E[L].
-        rule = rule_of_thumb(queue, k, a=3 * (1 - 1e-12), b=7 * (1 + 1e-12))
+        rule = rule_of_thumb(queue, k)
         if 0 < best.quantum < math.inf:
             data = data.with_curve("", f"{level_name(k)}: θ*", "marker", best.quantum, best.mean_response_time)
         if 0 < rule < math.inf and math.isfinite(time := _times(queue, k, rule)):

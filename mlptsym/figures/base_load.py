@@ -1,0 +1,216 @@
+"""Mean response time against the base load: FCFS, MLPT with the best quantum and Capped Gittins, figure 9."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlptsym import validation
+from mlptsym.figures.drawing import columns, draw_curve, draw_points, empty_figure, legend_above, typeset
+from mlptsym.figures.record import FigureData
+from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
+from mlptsym.numeric.capped import CappedGittins
+from mlptsym.numeric.optimum import optimal_quantum
+from mlptsym.numeric.policies import FCFS, MLPT
+from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.response import mean_response_time
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mlptsym.simulation.simulate import SimulatedPolicy
+
+__all__ = ["at_load", "best_name", "capped_name", "draw_loads", "simulation_by_load", "theory_by_load"]
+
+LEFT_OUT = "left out, unstable"
+
+
+def at_load(queue: Queue, load: float) -> Queue:
+    """The same queue with the arrival rate that gives a base load.
+
+    Parameters
+    ----------
+    queue : Queue
+        Its arrival rate is not used.
+    load : float
+        ρ₀ = λE[S], > 0.
+
+    Raises
+    ------
+    ParameterError
+        If the load is not > 0.
+    """
+    return replace(queue, arrival_rate=validation.number("load", load, above=0) / queue.mean_service_time)
+
+
+def best_name(levels: float) -> str:
+    """Name of the curve of MLPT with k levels and the best quantum.
+
+    Examples
+    --------
+    >>> best_name(math.inf)
+    'MLPT-(θ*, ∞)'
+    """
+    return f"MLPT-(θ*, {'∞' if math.isinf(levels) else f'{levels:g}'})"
+
+
+def capped_name(preemptions: float) -> str:
+    """The paper's name of the Gittins index policy with at most so many preemptions of each job.
+
+    Examples
+    --------
+    >>> capped_name(1)
+    'Capped Gittins(2)'
+    """
+    return f"Capped Gittins({'∞' if math.isinf(preemptions) else f'{preemptions + 1:g}'})"
+
+
+def theory_by_load(queue: Queue, loads: Sequence[float], levels: Sequence[float]) -> FigureData:
+    """E[T] of FCFS, and of MLPT with the best quantum for several k, against the base load.
+
+    Parameters
+    ----------
+    queue : Queue
+        Its arrival rate is not used.
+    loads : sequence of float
+        Values of ρ₀, each > 0.
+    levels : sequence of int or inf
+        The values of k.
+
+    Returns
+    -------
+    FigureData
+        Curves ``FCFS``, ``MLPT-(θ*, 2)``, …; ``inf`` from ρ₀ = 1 on.
+    """
+    chosen = validation.numbers("loads", list(loads), above=0)
+    queues = [at_load(queue, load) for load in chosen]
+    data = FigureData().with_curve("", "FCFS", "theory", chosen, [mean_response_time(one, FCFS()) for one in queues])
+    for k in levels:
+        times = [optimal_quantum(one, k).mean_response_time for one in queues]
+        data = data.with_curve("", best_name(k), "theory", chosen, times)
+    return data
+
+
+def simulation_by_load(
+    queue: Queue,
+    loads: Sequence[float],
+    levels: Sequence[float],
+    preemptions: Sequence[float],
+    jobs: int = 100_000,
+    warmup: int = 20_000,
+    seeds: int = 8,
+    root_seed: int = 0,
+) -> FigureData:
+    """Simulated mean response times of FCFS, MLPT with the best quantum and Capped Gittins, on the same traces.
+
+    An unstable policy has no mean response time, though every finite trace has one.  Where one is found to be
+    unstable — MLPT by its effective load, Capped Gittins by the measured load (`SimulationResult.stable`) — there is
+    no point.  Instead a marker with an infinite y says so, with the load in its name.
+
+    Parameters
+    ----------
+    queue : Queue
+        Its arrival rate is not used.
+    loads : sequence of float
+        Values of ρ₀, each > 0.
+    levels : sequence of int or inf
+        The values of k of MLPT; a k whose best quantum is that of FCFS is simulated as FCFS.
+    preemptions : sequence of int or inf
+        Preemptions of each job at most under Capped Gittins.
+    jobs, warmup, seeds, root_seed
+        As in `mlptsym.simulation.simulate.simulate`.
+
+    Returns
+    -------
+    FigureData
+        Curves as in `theory_by_load` and ``Capped Gittins(2)``, …; markers as in
+        ``Capped Gittins(3): left out, unstable, measured load 1.0204``.
+    """
+    from mlptsym.simulation.simulate import simulate_many
+
+    chosen = validation.numbers("loads", list(loads), above=0)
+    names = ["FCFS", *map(best_name, levels), *map(capped_name, preemptions)]
+    points: dict[str, FigureData] = {name: FigureData() for name in names}
+    for load in chosen:
+        here = at_load(queue, load)
+        optima = [optimal_quantum(here, k) for k in levels]
+        policies: list[SimulatedPolicy] = [FCFS()]
+        policies += [
+            MLPT(quantum=best.quantum, levels=best.levels) if 0 < best.quantum < math.inf else FCFS() for best in optima
+        ]
+        policies += [CappedGittins(most) for most in preemptions]
+        known = [here.base_load, *(best.effective_load for best in optima), *(math.nan for _ in preemptions)]
+        results = simulate_many(here, policies, jobs, warmup, seeds, root_seed=root_seed)
+        for name, exact, result in zip(names, known, results, strict=True):
+            measured = result.effective_load
+            if exact < 1 if measured is None else result.stable:
+                points[name] = points[name].with_curve(
+                    "", name, "simulation", load, result.mean, standard_error=result.standard_error
+                )
+            else:
+                value = f"load {exact:.4f}" if measured is None else f"measured load {measured:.4f}"
+                points[name] = points[name].with_curve("", f"{name}: {LEFT_OUT}, {value}", "marker", load, math.inf)
+    return FigureData(tuple(row for name in names for row in points[name].rows))
+
+
+def draw_loads(data: FigureData) -> Figure:
+    """Draw the data of `theory_by_load` and `simulation_by_load` together.
+
+    Parameters
+    ----------
+    data : FigureData
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Lines are theory, points with error bars of one standard error simulation; points of a policy that has no
+        theory are joined by thin lines, for the eye.  An arrow at the upper edge stands where a policy is unstable.
+    """
+    with paper_style():
+        figure, (axes,) = empty_figure("page", 3.3)
+        names = dict.fromkeys(row.curve for kind in ("theory", "simulation") for row in data.select(kind=kind))
+        for index, name in enumerate(names):
+            theory, points = (data.select(curve=name, kind=kind) for kind in ("theory", "simulation"))
+            draw_curve(axes, theory, line_style(index))
+            if not theory:
+                x, y, _ = columns(points)
+                axes.plot(x, y, **{**line_style(index), "linewidth": 0.6}, zorder=2.1)
+            draw_points(axes, points, point_style(index), zorder=2.2)
+            drawn = curve_style(index) | ({} if points else {"marker": ""})
+            axes.plot([], [], **drawn, markerfacecolor="white", label=typeset(name))
+            unstable = [row.x for row in data.select(kind="marker") if row.curve.startswith(f"{name}: {LEFT_OUT}")]
+            _draw_unstable(axes, unstable, curve_style(index))
+        loads, times, _ = columns(row for row in data.rows if math.isfinite(row.y))
+        if times.size:
+            axes.set_ylim(0.8 * times.min(), 5 * times.max())
+        axes.set(
+            yscale="log",
+            xlim=(loads.min() - 0.02, 1.005) if times.size else (0, 1),
+            xlabel=r"base load $\rho_0 = \lambda\,\mathrm{E}[S]$",
+            ylabel=r"mean response time $\mathrm{E}[T]$ (units of time)",
+        )
+        legend_above(figure, axes, rows=1)
+        return figure
+
+
+def _draw_unstable(axes: Axes, loads: Sequence[float], style: dict[str, Any]) -> None:
+    """Arrows that leave the axes, with a word: there is no height to draw a point at."""
+    for load in np.unique(loads):
+        arrow = {"arrowstyle": "-|>", "color": style["color"], "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
+        edge = ("data", "axes fraction")
+        axes.annotate("", (load, 1.0), (load, 0.9), xycoords=edge, textcoords=edge, arrowprops=arrow)
+        axes.annotate(
+            "unstable",
+            (load, 0.96),
+            (-5, 0),
+            xycoords=edge,
+            textcoords="offset points",
+            ha="right",
+            va="center",
+            color=style["color"],
+        )
