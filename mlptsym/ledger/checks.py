@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
+from sympy.polys.rings import PolyRing
 
 from mlptsym.ledger.algebra import Atoms, atoms_of, vanishes
 from mlptsym.ledger.entry import Outcome, Step
@@ -40,9 +41,10 @@ class Equation:
 
 
 def reduces_to_zero(expression: sp.Expr) -> bool:
-    """Whether SymPy reduces a rational function of free symbols to zero."""
+    """Whether SymPy reduces a rational function of free symbols to zero, its numerator as a sparse polynomial."""
     numerator, _ = sp.fraction(sp.together(expression))
-    return bool(sp.expand(numerator) == 0)
+    atoms = atoms_of(numerator)
+    return bool(PolyRing(atoms, sp.QQ, sp.grevlex).from_expr(numerator) == 0) if atoms else bool(numerator == 0)
 
 
 def identities(equations: Iterable[Equation]) -> Outcome:

@@ -8,6 +8,7 @@ compared by these values.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
 from mlptsym.ledger.entry import Refutation, Step, Verdict
+from mlptsym.ledger.typesetting import in_latex
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment
 from mlptsym.symbolic.symbols import (
     arrival_rate,
@@ -100,21 +102,11 @@ def _typeset(step: Step) -> str:
     if step.result is None:
         return step.operation
     expression = sp.sympify(step.result)
-    if isinstance(expression, sp.Equality) and len(_latex(expression)) > WIDEST:
-        sides: tuple[str, ...] = (_latex(expression.lhs), f"= {_latex(expression.rhs)}")
+    if isinstance(expression, sp.Equality) and len(in_latex(expression)) > WIDEST:
+        sides: tuple[str, ...] = (in_latex(expression.lhs), f"= {in_latex(expression.rhs)}")
     else:
-        sides = (_latex(expression),)
+        sides = (in_latex(expression),)
     return "\n\n".join([f"{step.operation}:", *(f"$$\\displaystyle {side}$$" for side in sides)])
-
-
-def _latex(expression: sp.Basic) -> str:
-    words = {symbol: rf"\operatorname{{{symbol}}}" for symbol in expression.free_symbols if _is_word(symbol.name)}
-    return str(sp.latex(expression, symbol_names=words))
-
-
-def _is_word(name: str) -> bool:
-    """Whether LaTeX would set a name as a product of letters."""
-    return len(name) > 1 and name.isalpha() and sp.latex(sp.Symbol(name)) == name
 
 
 def value(expression: Any) -> str:
@@ -196,7 +188,7 @@ def verdicts(*names: str) -> VerdictTable:
     Examples
     --------
     >>> verdicts("eq-6")
-    eq-6: proof: 1 identity: reduced to 0 by SymPy and by flint: proved
+    eq-6: proof: identities reduced to 0 by SymPy and by flint: proved
     """
     from mlptsym.ledger.registry import select
 
@@ -238,7 +230,9 @@ def refutations(name: str) -> RefutationTable:
 
 
 def _how(verdict: Verdict) -> str:
-    return f"{verdict.entry.method}: {_in_table(verdict.outcome.evidence)}"
+    """Method and evidence, each kind of evidence once, without the number of identities."""
+    parts = re.sub(r"\d+ identit(?:y|ies):", "identities", verdict.outcome.evidence).split("; ")
+    return f"{verdict.entry.method}: {_in_table('; '.join(dict.fromkeys(parts)))}"
 
 
 def _word(refutation: Refutation) -> str:

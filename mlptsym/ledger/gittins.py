@@ -115,8 +115,10 @@ Cases = Sequence[tuple[str, dict[str, sp.Expr], sp.Expr, sp.Expr]]
 def check_closed_cases(claim: Cases) -> Outcome:
     """The package's closed index and quantum, and J itself for the law with a constant hazard."""
     equations, quanta = [], True
+    uniform = LAWS["Uniform"]()
+    low, high = uniform.parameters
     try:
-        gittins.closed_index(LAWS["Uniform"]())
+        gittins.closed_index(uniform, {high: low + sp.Symbol("w", positive=True)})
     except ValueError:
         rising = "not for a rising hazard (uniform)"
     else:

@@ -45,9 +45,59 @@ def check_law(claim: Statement) -> Outcome:
         parts += [_zero(words, defect) for words, defect in found.items()]
         if not all(part.holds for part in parts):
             break
+    count = len(parts) - 1
+    if all(part.holds for part in parts):
+        parts.append(_everywhere(law))
     outcome = everything(*parts)
-    words = f"density as stated; {len(parts) - 1} defects of {len(ORDERS)} moments: all 0"
+    words = f"density as stated; {count} defects of {len(ORDERS)} moments: all 0; right at 0 and beyond the support"
     return replace(outcome, evidence=words) if outcome.holds else outcome
+
+
+def _everywhere(law: SizeLaw) -> Outcome:
+    """The forms for every x ≥ 0: their value at 0, inside and beyond the support, for some whole and broken parameters.
+
+    At 0 the density is its limit from the right, E[L^n ; L > 0] the moment.
+    """
+    steps, holds = [], True
+    for values in _parameter_sets(law):
+        low, high = (sp.sympify(end).subs(values) for end in law.support)
+        inside = low + 1 if high is sp.oo else (low + high) / 2
+        moments = [law.upper_moment(order).subs(values) for order in ORDERS]
+        stated = [law.moment(order).subs(values) for order in ORDERS]
+        closed = [law.closed_moment(order).subs(values) for order in ORDERS]
+        pairs = [(moment.subs(point, 0), value) for moment, value in zip(moments, stated, strict=True)]
+        pairs += [
+            (moment.subs(point, inside), form.subs(point, inside)) for moment, form in zip(moments, closed, strict=True)
+        ]
+        if not law.density.has(sp.DiracDelta):
+            density, everywhere = law.density.subs(values), law.density_everywhere().subs(values)
+            approached = sp.Dummy("x", positive=True)
+            start = sp.limit(density.doit().subs(point, approached), approached, 0, "+") if low.is_zero else sp.S.Zero
+            pairs += [(everywhere.subs(point, 0), start), (everywhere.subs(point, inside), density.subs(point, inside))]
+            if high is not sp.oo:
+                pairs += [(form.subs(point, high + 1), sp.S.Zero) for form in (everywhere, *moments)]
+        different = [
+            pair for pair in pairs if sp.simplify((pair[0] - pair[1]).doit() if pair[0] != pair[1] else 0) != 0
+        ]
+        holds = holds and not different
+        steps.append(
+            Step(f"at {', '.join(f'{name} = {value}' for name, value in values.items())}: {len(pairs)} values")
+        )
+    return Outcome(holds, "every x ≥ 0" if holds else "a value at the ends of the support is wrong", tuple(steps))
+
+
+def _parameter_sets(law: SizeLaw) -> list[dict[sp.Symbol, sp.Expr]]:
+    """Exact parameters; a shape below, at and above one."""
+    names = {symbol.name: symbol for symbol in law.parameters}
+    plain = {symbol: sp.Rational(number + 3, 2) for number, symbol in enumerate(law.parameters)}
+    if law.moment_limit is not sp.oo:
+        return [{**plain, names["shape"]: sp.Rational(7, 2)}]
+    if "stages" in names:
+        return [{**plain, names["stages"]: stages} for stages in (sp.Integer(1), sp.Integer(2))]
+    if "shape" in names:
+        return [{**plain, names["shape"]: shape} for shape in (sp.Rational(1, 2), sp.Integer(1), sp.Integer(2))]
+    weights = {symbol: sp.Rational(1, 2) for name, symbol in names.items() if name.startswith("probability")}
+    return [{**plain, **weights}]
 
 
 def _zero(words: str, defect: sp.Expr) -> Outcome:

@@ -39,6 +39,8 @@ def check_upper_moments(claim: Callable[[int], sp.Expr]) -> Outcome:
     equations.append(Equation("d/dt M_1(t²)", chain, 2 * t * claim(1).subs(t, t**2)))
     equations.append(Equation("M_0(0)", tail(0), sp.S.One))
     equations += [Equation(f"M_{n}(∞)", UpperMoment(n, sp.oo), sp.S.Zero) for n in range(3)]
+    equations += [Equation("d/dS 1{S > t}", Indicator(S, t).diff(S), sp.DiracDelta(S - t))]
+    equations += [Equation("d/dt 1{S > t}", Indicator(S, t).diff(t), -sp.DiracDelta(S - t))]
     return identities(equations)
 
 

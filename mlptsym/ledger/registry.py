@@ -6,12 +6,15 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mlptsym.ledger import (
+    distribution,
     errata,
     gittins,
+    gradient,
     laws,
     limits,
     many_levels,
     model,
+    paper_claims,
     policy,
     response,
     simulated,
@@ -21,7 +24,7 @@ from mlptsym.ledger import (
 from mlptsym.ledger.entry import Entry, Verdict, verify_entry
 from mlptsym.validation import refuse
 
-__all__ = ["SECTIONS", "all_entries", "select", "verify"]
+__all__ = ["BY_NAME_ONLY", "SECTIONS", "all_entries", "select", "verify"]
 
 SECTIONS: dict[str, Callable[[], tuple[Entry, ...]]] = {
     "model": model.entries,
@@ -31,11 +34,15 @@ SECTIONS: dict[str, Callable[[], tuple[Entry, ...]]] = {
     "response": response.entries,
     "two-levels": two_levels.entries,
     "many-levels": many_levels.entries,
+    "gradient": gradient.entries,
     "limits": limits.entries,
+    "distribution": distribution.entries,
     "laws": laws.entries,
     "simulation": simulated.entries,
     "errata": errata.entries,
 }
+BY_NAME_ONLY: dict[str, Callable[[], tuple[Entry, ...]]] = {"claims": paper_claims.entries}
+"""Sections that take longer, and are verified when they are named."""
 
 
 def all_entries() -> dict[str, Entry]:
@@ -57,7 +64,7 @@ def all_entries() -> dict[str, Entry]:
 
 
 def select(names: Sequence[str] = ()) -> tuple[Entry, ...]:
-    """The entries of these names, or of the sections of these names; all if there are none.
+    """The entries of these names, or of the sections of these names; all but `BY_NAME_ONLY` if there are none.
 
     Raises
     ------
@@ -72,16 +79,18 @@ def select(names: Sequence[str] = ()) -> tuple[Entry, ...]:
     known = all_entries()
     if not names:
         return tuple(known.values())
+    sections = SECTIONS | BY_NAME_ONLY
+    known |= {entry.name: entry for section in BY_NAME_ONLY.values() for entry in section()}
     chosen: dict[str, Entry] = {}
     for name in names:
-        if name in SECTIONS:
-            chosen |= {entry.name: entry for entry in SECTIONS[name]()}
+        if name in sections:
+            chosen |= {entry.name: entry for entry in sections[name]()}
         elif name in known:
             chosen[name] = known[name]
         else:
-            every = {known_name.lower(): known_name for known_name in (*known, *SECTIONS)}
+            every = {known_name.lower(): known_name for known_name in (*known, *sections)}
             close = [every[match] for match in difflib.get_close_matches(str(name).lower(), every, n=4, cutoff=0.5)]
-            hint = f"close: {', '.join(close)}" if close else f"a section is one of {', '.join(SECTIONS)}"
+            hint = f"close: {', '.join(close)}" if close else f"a section is one of {', '.join(sections)}"
             refuse("entry", name, f"an entry or section of the ledger ({hint})")
     return tuple(chosen.values())
 

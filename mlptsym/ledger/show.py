@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import sympy as sp
 from sympy.printing.str import StrPrinter
 
 from mlptsym.ledger.entry import Entry, Verdict
+from mlptsym.ledger.typesetting import in_latex
 
-__all__ = ["explanation", "in_latex", "in_text", "markdown_table", "shown"]
+__all__ = ["explanation", "in_text", "shown"]
 
 
 class _Text(StrPrinter):  # type: ignore[misc]  # SymPy is untyped
@@ -53,11 +53,6 @@ def in_text(expression: Any) -> str:
     return str(_Text({"order": None}).doprint(expression)).replace("**", "^")
 
 
-def in_latex(expression: Any) -> str:
-    """An expression as LaTeX."""
-    return str(sp.latex(expression))
-
-
 def explanation(entry: Entry) -> str:
     """What the check does, in words."""
     check = entry.check
@@ -86,23 +81,3 @@ def shown(verdict: Verdict) -> Iterator[str]:
     for refutation in verdict.refutations:
         word = "refuted" if refutation.refuted else "NOT REFUTED"
         yield f"  {refutation.description}: {word}. {refutation.evidence}"
-
-
-def markdown_table(verdicts: Iterable[Verdict]) -> str:
-    """A table for notebooks: entry, formula, how it was shown, result, and how many wrong variants were refuted.
-
-    Examples
-    --------
-    >>> from mlptsym.ledger.registry import select, verify
-    >>> print(markdown_table(verify(select(["eq-6"]))).splitlines()[-1])
-    | eq-6 | $\\rho_0 = \\lambda\\mathbb E[S]$ | proof | proved | 2/2 |
-    """
-    lines = ["| Entry | Statement | How shown | Result | Variants refuted |", "|---|---|---|---|---|"]
-    for verdict in verdicts:
-        entry, refutations = verdict.entry, verdict.refutations
-        formula = entry.latex.replace("|", r"\vert ")
-        refuted = sum(refutation.refuted for refutation in refutations)
-        lines.append(
-            f"| {entry.name} | ${formula}$ | {entry.method} | {verdict.result} | {refuted}/{len(refutations)} |"
-        )
-    return "\n".join(lines)

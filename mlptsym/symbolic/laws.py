@@ -337,7 +337,8 @@ def _proved_form(expression: sp.Expr) -> sp.Expr:
     for mass in explicit.atoms(sp.DiracDelta):
         (location,) = sp.solve(mass.args[0], inside)
         explicit = explicit.subs(mass, 0) + explicit.expand().coeff(mass).subs(inside, location) * mass
-    return sp.simplify(sp.expand(sp.expand_log(sp.expand(explicit).rewrite(sp.exp), force=True)))
+    terms = sp.expand(sp.expand_log(sp.expand(explicit).rewrite(sp.exp), force=True))
+    return sp.simplify(sp.together(terms))
 
 
 def _limit(expression: sp.Expr, end: sp.Expr, law: SizeLaw) -> sp.Expr:

@@ -114,7 +114,7 @@ def jump_ratio() -> sp.Expr:
     """
     terms = two_level_terms()
     ratio = terms.A / terms.B
-    return sp.simplify(ratio.subs(terms.service_slope, 1 / slowdown_factor) / ratio.subs(terms.service_slope, 1))
+    return sp.factor_terms(ratio.subs(terms.service_slope, 1 / slowdown_factor) / ratio.subs(terms.service_slope, 1))
 
 
 def mean_symbols() -> tuple[sp.Expr, sp.Expr]:

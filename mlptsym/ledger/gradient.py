@@ -1,0 +1,228 @@
+"""The gradient of E[T] in the boundaries: prices passed back over the levels, against the derivative of theorem 4.5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import sympy as sp
+
+from mlptsym.ledger.checks import Equation, identities
+from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.symbolic.algorithm import service_before
+from mlptsym.symbolic.gradient import BoundarySlope, WaitingSlopes, boundary_slope, level_slopes, waiting_slopes
+from mlptsym.symbolic.response import level_terms, mean_response_time
+from mlptsym.symbolic.symbols import boundary, cost, level, quantum
+
+__all__ = ["entries"]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What k levels contribute, each by its number, and their sums as the waiting times need them."""
+
+    slopes: WaitingSlopes
+    probability: dict[int, sp.Expr]
+    piece: dict[int, sp.Expr]
+    before: dict[int, sp.Expr]
+    sums: dict[int, dict[sp.Symbol, sp.Expr]]
+
+    @classmethod
+    def of(cls, count: int) -> Levels:
+        """The package's terms of ``count`` levels."""
+        terms = {r: level_terms(sp.Integer(r), last=r == count) for r in range(1, count + 1)}
+        piece = {r: term.piece_mean for r, term in terms.items()}
+        before = {r: service_before(r) for r in terms}
+        squares = sp.Add(*(term.piece_square for term in terms.values()))
+        slopes = waiting_slopes()
+        sums = {
+            j: {
+                slopes.terms.work_before: sp.Add(*(piece[r] for r in terms if r < j)),
+                slopes.terms.work: sp.Add(*(piece[r] for r in terms if r <= j)),
+                slopes.terms.before: before[j],
+                slopes.terms.squares: squares,
+                slopes.terms.crossings: sp.Add(*(before[r] * piece[r] for r in terms if r <= j)),
+            }
+            for j in terms
+        }
+        return cls(slopes, {r: term.probability for r, term in terms.items()}, piece, before, sums)
+
+    def wait(self, j: int) -> sp.Expr:
+        """d_j."""
+        return self.slopes.terms.waiting.xreplace(self.sums[j])
+
+    def effect(self, quantity: str, first: int, last: int | None = None) -> sp.Expr:
+        """Σ_j p_j ∂d_j/∂(quantity) for levels j from the first to the last."""
+        slope = getattr(self.slopes, quantity)
+        chosen = (j for j in self.sums if first <= j <= (len(self.sums) if last is None else last))
+        return sp.Add(*(self.probability[j] * slope.xreplace(self.sums[j]) for j in chosen))
+
+
+Price = Callable[[Levels, int], sp.Expr]
+
+
+def square_price(levels: Levels, _: int) -> sp.Expr:
+    """W = Σ_j p_j ∂d_j/∂Q."""
+    return levels.effect("squares", 1)
+
+
+def piece_price(levels: Levels, r: int) -> sp.Expr:
+    """ξ_r = 1 + Σ_{j≥r} p_j ∂d_j/∂E[X_j] + Σ_{j>r} p_j ∂d_j/∂E[X_{j−1}] + a_{r−1} Σ_{j≥r} p_j ∂d_j/∂Z_j."""
+    by_work = levels.effect("work", r) + levels.effect("work_before", r + 1)
+    return 1 + by_work + levels.before[r] * levels.effect("crossings", r)
+
+
+def before_price(levels: Levels, r: int) -> sp.Expr:
+    """α_r = E[Y_r] Σ_{j≥r} p_j ∂d_j/∂Z_j + p_r ∂d_r/∂a_{r−1}."""
+    return levels.piece[r] * levels.effect("crossings", r) + levels.effect("before", r, r)
+
+
+def cost_price(levels: Levels, r: int) -> sp.Expr:
+    """χ_r = Σ_{j≥r+2} α_j."""
+    return sp.Add(*(before_price(levels, j) for j in levels.sums if j >= r + 2))
+
+
+PRICES: dict[str, Price] = {"W": square_price, "xi": piece_price, "alpha": before_price, "chi": cost_price}
+
+
+def by_prices(terms: BoundarySlope, prices: dict[str, Price], index: int, levels: Levels) -> sp.Expr:
+    """The package's ∂E[T]/∂t_J at the prices stated."""
+    place = {
+        terms.waiting: levels.wait(index),
+        terms.waiting_next: levels.wait(index + 1),
+        terms.piece_price: prices["xi"](levels, index),
+        terms.piece_price_next: prices["xi"](levels, index + 1),
+        terms.square_price: prices["W"](levels, index),
+        terms.before_price: prices["alpha"](levels, index + 1),
+        terms.cost_price: prices["chi"](levels, index),
+        terms.piece_next: levels.piece[index + 1],
+    }
+    return terms.slope.subs(level, index).subs({boundary[0]: 0, cost[0]: 0}).xreplace(place)
+
+
+def direct(moved: dict[int, sp.Expr], along: sp.Symbol, cost_slope: sp.Symbol, count: int) -> sp.Expr:
+    """Derivative of theorem 4.5 for k levels as some of the boundaries move, and the costs with them."""
+    price = sp.Function("c", nonnegative=True)
+    freed = mean_response_time(count).subs({cost[r]: price(end) for r, end in moved.items()})
+    slope = freed.subs({boundary[r]: end for r, end in moved.items()}).diff(along).doit()
+    slope = slope.replace(lambda node: isinstance(node, sp.Subs | sp.Derivative), lambda _: cost_slope)
+    back = {price(end): cost[r] for r, end in moved.items()} | {end: boundary[r] for r, end in moved.items()}
+    return slope.subs(back)
+
+
+def check_gradient(claim: dict[str, Price]) -> Outcome:
+    """Each boundary of two and of three levels: prices times what the two levels at t_J pass on, and d/dt_J itself."""
+    terms, t = boundary_slope(), sp.Dummy("t", positive=True)
+    levels = {count: Levels.of(count) for count in (2, 3)}
+    return identities(
+        Equation(
+            f"∂E[T]/∂t_{index} for k = {count}",
+            by_prices(terms, claim, index, levels[count]),
+            direct({index: t}, t, terms.cost_slope, count),
+        )
+        for index, count in ((1, 2), (1, 3), (2, 3))
+    )
+
+
+# a common quantum, all boundaries moving
+
+kappa = sp.Symbol("kappa", nonnegative=True)
+Chain = Callable[[WaitingSlopes, dict[str, sp.Expr]], sp.Expr]
+
+
+def chain(slopes: WaitingSlopes, rates: dict[str, sp.Expr]) -> sp.Expr:
+    """dd_j/dθ by the chain rule over the sums d_j is made of."""
+    return sp.Add(*(getattr(slopes, name) * rate for name, rate in rates.items()))
+
+
+def along_quantum(claim: Chain, levels: Levels) -> sp.Expr:
+    """dE[T]/dθ at t_r = rθ, c_r = κt_r, from the package's slopes of each level."""
+    count = len(levels.sums)
+    found = {r: level_slopes(last=r == count) for r in levels.sums}
+    place = {
+        r: {
+            terms.start_slope: r - 1,
+            terms.end_slope: r,
+            terms.cost_slope: kappa,
+            terms.piece: levels.piece[r],
+            level: r,
+        }
+        for r, terms in found.items()
+    }
+    mean, square, probability = (
+        {r: getattr(terms, name).subs(place[r]).subs({boundary[0]: 0, cost[0]: 0}) for r, terms in found.items()}
+        for name in ("piece_mean", "piece_square", "probability")
+    )
+    before = {r: r - 1 + kappa * sp.Rational((r - 2) * (r - 1), 2) for r in found}
+    total = sp.Add(*mean.values())
+    for j in found:
+        rates = {
+            "work_before": sp.Add(*(mean[r] for r in found if r < j)),
+            "work": sp.Add(*(mean[r] for r in found if r <= j)),
+            "before": before[j],
+            "squares": sp.Add(*square.values()),
+            "crossings": sp.Add(*(before[r] * levels.piece[r] + levels.before[r] * mean[r] for r in found if r <= j)),
+        }
+        total += probability[j] * levels.wait(j)
+        total += levels.probability[j] * claim(levels.slopes, rates).xreplace(levels.sums[j])
+    return total.xreplace(_equal_quanta(count))
+
+
+def _equal_quanta(count: int) -> dict[sp.Expr, sp.Expr]:
+    costs = {cost[r]: kappa * r * quantum for r in range(1, count)}
+    return costs | {boundary[r]: r * quantum for r in range(1, count)}
+
+
+def check_quantum(claim: Chain) -> Outcome:
+    """Three levels: theorem 4.5 at t_r = rθ differentiated in θ, and the levels' slopes put together."""
+    by_levels = along_quantum(claim, Levels.of(3))
+    whole = mean_response_time(3).xreplace(_equal_quanta(3)).diff(quantum)
+    return identities([Equation("dE[T]/dθ for k = 3", by_levels, whole)])
+
+
+def entries() -> tuple[Entry, ...]:
+    """The gradient in all boundaries."""
+    return (
+        Entry(
+            "gradient-boundary",
+            "the derivative of E[T] in a boundary, by prices passed back over the levels, is that of theorem 4.5",
+            r"\frac{\partial\,\mathbb E[T]}{\partial t_J} = \frac{\partial}{\partial t_J}\Bigl(\sum_{r=J}^{J+1}\bigl(p_rd_r"
+            r" + \xi_r\mathbb E[Y_r] + W\mathbb E[Y_r^2]\bigr) + \alpha_{J+1}t_J + \chi_Jc_J\Bigr)",
+            "beyond the paper; theorem 4.5",
+            "proof",
+            lambda: PRICES,
+            check_gradient,
+            (
+                Variant("no price of E[X_{j−1}]", lambda: {**PRICES, "xi": partial(_without, "work_before")}),
+                Variant("no price of the crossings", lambda: {**PRICES, "xi": partial(_without, "crossings")}),
+                Variant("χ from level J + 1 on", lambda: {**PRICES, "chi": lambda all_, r: cost_price(all_, r - 1)}),
+            ),
+        ),
+        Entry(
+            "gradient-quantum",
+            "the derivative of E[T] in a common quantum, put together level by level, is that of theorem 4.5",
+            r"\frac{d\,\mathbb E[T]}{d\theta} = \sum_r\frac{d\,\mathbb E[Y_r]}{d\theta}"
+            r" + \sum_j\Bigl(\frac{dp_j}{d\theta}d_j + p_j\frac{dd_j}{d\theta}\Bigr)",
+            "beyond the paper; theorem 4.5",
+            "proof",
+            lambda: chain,
+            check_quantum,
+            (
+                Variant("the squares held fixed", lambda: partial(_holding, "squares")),
+                Variant("a_{j−1} held fixed", lambda: partial(_holding, "before")),
+            ),
+        ),
+    )
+
+
+def _without(quantity: str, levels: Levels, r: int) -> sp.Expr:
+    """ξ_r without one of its parts."""
+    first = r + 1 if quantity == "work_before" else r
+    factor = levels.before[r] if quantity == "crossings" else 1
+    return piece_price(levels, r) - factor * levels.effect(quantity, first)
+
+
+def _holding(quantity: str, slopes: WaitingSlopes, rates: dict[str, sp.Expr]) -> sp.Expr:
+    """The chain rule without one of its terms."""
+    return chain(slopes, {**rates, quantity: sp.S.Zero})
