@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help figures test soak lint environment conda hooks clean
+.PHONY: help figures test soak bench lint environment conda hooks clean
 unexport PYTHONHOME PYTHONPATH
 
 PYTHONS := 3.14 3.13 3.12 3.11
@@ -41,9 +41,10 @@ endif
 INSTALL := -m pip install --disable-pip-version-check --no-input --progress-bar off
 
 help:
-	@echo 'make figures   every figure of the paper, into figures/'
+	@echo 'make figures   every figure of the paper and the table of its claims, into figures/'
 	@echo 'make test      lint, then every test'
-	@echo 'make soak      batches killed many times over, kernels and all (a few minutes)'
+	@echo 'make soak      batches killed many times over, every formula altered in every place (several minutes)'
+	@echo 'make bench     speed beside C and other simulators, into tests/benchmarks/ (needs gcc; twenty minutes)'
 	@echo 'make lint      ruff (code, notebooks, format) and mypy'
 	@echo 'make hooks     run `make lint` before each commit (pre-commit)'
 	@echo 'make clean     remove .venv, caches and build outputs'
@@ -51,12 +52,22 @@ help:
 
 figures: environment
 	@"$(BIN)/mlptsym" figures --out figures
+	@"$(BIN)/mlptsym" verify claims --table figures/claims.csv
 
 test: lint
 	@"$(BIN)/python" -m pytest -n 2 --dist loadscope
 
 soak: environment
-	@MLPTSYM_KILLS=24 "$(BIN)/python" -m pytest tests/test_faults.py
+	@MLPTSYM_KILLS=24 MLPTSYM_ALL_MUTANTS=1 "$(BIN)/python" -m pytest tests/test_faults.py tests/test_ledger_mutations.py
+
+bench: environment .bench/installed
+	@"$(BIN)/python" tests/benchmarks/run.py --peers .bench/bin/python
+
+# The other simulators have an environment of their own.
+.bench/installed: tests/benchmarks/peers.txt | environment
+	@"$(BIN)/python" -m venv --clear .bench
+	@.bench/bin/python $(INSTALL) --quiet -r tests/benchmarks/peers.txt
+	@touch $@
 
 lint: environment
 	@"$(BIN)/python" -m ruff check .
@@ -104,5 +115,5 @@ conda:
 	  "$(BIN)/python" $(INSTALL) --quiet --no-build-isolation --no-deps -e .; }
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist figures/*.ipynb
+	rm -rf .venv .bench .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist figures/*.ipynb
 	find mlptsym tests notebooks derivations -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

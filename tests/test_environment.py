@@ -110,9 +110,13 @@ def test_lock_is_complete_and_has_nothing_else() -> None:
 
 
 def imported_by(folder: str) -> set[str]:
-    """Top-level modules imported anywhere below a folder, the project's own and the standard library left out."""
+    """Top-level modules imported anywhere below a folder, the project's own and the standard library left out.
+
+    The scripts for other simulators run in an environment of their own.
+    """
     found = set()
-    for path in (ROOT / folder).rglob("*.py"):
+    peers = ROOT / "tests" / "benchmarks" / "peers"
+    for path in (path for path in (ROOT / folder).rglob("*.py") if peers not in path.parents):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 found |= {alias.name.split(".")[0] for alias in node.names}
@@ -133,6 +137,13 @@ def test_every_import_is_a_declared_dependency(folder: str, allowed: dict[str, R
         if not {canonicalize_name(name) for name in origin.get(module, [])} & allowed.keys()
     }
     assert undeclared == set()
+
+
+def test_packages_of_other_simulators_are_pinned() -> None:
+    lines = (ROOT / "tests" / "benchmarks" / "peers.txt").read_text(encoding="utf-8").splitlines()
+    wanted = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    assert {"ciw", "line-solver", "most-queue", "simpy"} <= {canonicalize_name(wish.name) for wish in wanted}
+    assert all(str(wish.specifier).startswith("==") for wish in wanted)
 
 
 def test_console_script_is_callable() -> None:

@@ -1,0 +1,62 @@
+"""The whole of ``make figures`` against what it cannot do without: kernels that start, and simulations at the speed of C."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+
+from benchmarks.measure import Row
+from benchmarks.simulation import by_c, policy_arrays, timed, traces
+from mlptsym.figures.parameters import read_parameters
+from mlptsym.figures.runner import find_notebooks, notebook_folder, run_figures
+
+QUANTUM_FIGURES = ("fig06", "fig07", "fig08")
+
+
+def rows() -> Iterator[Row]:
+    """The one row."""
+    cores = os.cpu_count() or 1
+    notebooks = find_notebooks(notebook_folder())
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        ours = timed(lambda: run_figures(out=place / "figures"))
+        start = timed(lambda: run_figures(out=place / "empty", notebooks=_empty(notebooks, place / "notebooks")))
+    simulated = _simulations() / cores
+    note = f"kernels {start:.1f} s, simulation {simulated:.1f} s, on {cores} cores; the ratio to reach is within 2×"
+    yield Row(
+        f"make figures, all {len(notebooks)} figures",
+        "kernels that start and import, and simulation at C speed",
+        (start + simulated) / ours,
+        0.5,
+        ours,
+        start + simulated,
+        note,
+    )
+
+
+def _empty(notebooks: dict[str, Path], folder: Path) -> Path:
+    """The same notebooks with nothing but parameters and imports, and a picture to save."""
+    folder.mkdir()
+    for path in notebooks.values():
+        notebook = nbformat.read(path, as_version=4)
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        notebook.cells = code[:2]
+        nbformat.write(notebook, folder / path.name)
+    return folder
+
+
+def _simulations() -> float:
+    """Seconds of the simulations of figures 6 to 8, one after the other, in C; other figures have few."""
+    total = 0.0
+    for name in QUANTUM_FIGURES:
+        values = {key: p.default for key, p in read_parameters(find_notebooks(notebook_folder())[name]).items()}
+        for arrivals, service in traces(values["seeds"]):
+            for levels in values["levels"]:
+                for quantum in values["simulated"]:
+                    arrays = arrivals, service, *policy_arrays(levels, quantum, service.max())
+                    total += timed(lambda a=arrays: by_c(*a))
+    return total
