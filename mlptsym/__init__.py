@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlptsym.numeric.capped import CappedGittins
+    from mlptsym.numeric.distribution import response_time_distribution
     from mlptsym.numeric.gittins import gittins_index
     from mlptsym.numeric.laws import (
         Deterministic,
@@ -61,6 +62,7 @@ __all__ = [
     "optimal_quanta",
     "optimal_quantum",
     "parallel",
+    "response_time_distribution",
     "response_times",
     "rule_of_thumb",
     "simulate",
@@ -70,6 +72,7 @@ __all__ = [
 
 _HOMES = {
     "mlptsym.numeric.capped": ("CappedGittins",),
+    "mlptsym.numeric.distribution": ("response_time_distribution",),
     "mlptsym.numeric.gittins": ("gittins_index",),
     "mlptsym.numeric.laws": (
         "Deterministic",

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -201,6 +202,22 @@ def test_optimize_for_an_unstable_queue() -> None:
     assert printed["stable"] is False
     assert printed["mean_response_time"] is None
     assert run("optimize", *PAPER, "--rate", "0.0045", "--levels", "2")[0] == 0
+
+
+def test_optimize_with_quanta_of_their_own() -> None:
+    printed = answer("optimize", *PAPER, "--levels", "3", "--unequal")
+    best = mq.optimal_quanta(PAPER_QUEUE, 3)
+    own = printed["unequal"]
+    assert own["quanta"] == list(best.quanta)
+    assert own["mean_response_time"] == best.mean_response_time < printed["mean_response_time"]
+    assert own["gain"] == best.gain
+    assert "unequal" not in answer("optimize", *PAPER, "--levels", "3")
+    status, out, _ = run("optimize", *PAPER, "--levels", "3", "--unequal")
+    assert status == 0
+    assert re.search(r"^best unequal quanta +[\d.]+, [\d.]+$", out, re.MULTILINE)
+    assert refusal("optimize", *PAPER, "--levels", "inf", "--unequal").startswith(
+        "--levels inf: must be a whole number"
+    )
 
 
 def test_optimize_for_people() -> None:
@@ -473,7 +490,7 @@ def test_a_memory_law_is_refused_with_its_syntax(text: str, syntax: str, law: Ca
         ("--quanta 300,", "--quanta 300,: must be a finite number > 0"),
         ("--quanta 1 --quantum 1", "--quantum 1: must be left out when --quanta is given"),
         ("--quanta 1,2 --levels 2", "--levels 2: must be left out, or 3 as quanta give"),
-        ("--policy srpt", "--policy srpt: must be one of fcfs, mlpt, mlpt-lazy"),
+        ("--policy srpt", "--policy srpt: must be one of fcfs, mlpt, mlpt-lazy, capped-gittins"),
         ("--policy fcfs --levels 2", "--levels 2: must be left out with --policy fcfs"),
         (
             "--policy mlpt-lazy --levels 2 --quantum 1",
@@ -565,7 +582,7 @@ def test_the_option_is_the_argument_of_the_same_name() -> None:
 
     from mlptsym.cli.simulation import simulate
 
-    names = {item.name for kind in (mq.Queue, mq.MLPT) for item in fields(kind)}
+    names = {item.name for kind in (mq.Queue, mq.MLPT, mq.CappedGittins) for item in fields(kind)}
     names |= set(signature(mq.simulate).parameters) - {"queue"}
     assert {errors._SAMPLES_OF.get(name, name) for name in names} <= set(signature(simulate).parameters)
 
@@ -583,7 +600,7 @@ COUNTS = ["--jobs", "--warmup", "--seeds", "--seed", "--workers"]
 TAKES = {
     "response": MODEL + POLICY,
     "optimize": [*MODEL, "--levels", "--a", "--b"],
-    "simulate": MODEL + POLICY + COUNTS,
+    "simulate": [*MODEL, *POLICY, "--preemptions", "--minimum-quantum", *COUNTS],
 }
 OPTIONS = st.sampled_from([(command, option) for command, options in TAKES.items() for option in options])
 NUMBERS = st.floats().map(repr) | st.integers().map(str) | st.floats(1e-3, 1e3).map("{:g}".format)

@@ -17,6 +17,7 @@ LAYERS = [
     "numeric",
     "simulation",
     "figures",
+    "fitting",
     "ledger",
     "batch",
     "cli",

@@ -38,7 +38,8 @@ def test_commands_run(
     program, *arguments = shlex.split(command)
     assert program == "mlptsym"
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "notebooks").symlink_to(Path(__file__).parents[1] / "notebooks")
+    for folder in ("notebooks", "tests"):
+        (tmp_path / folder).symlink_to(Path(__file__).parents[1] / folder)
     assert main(arguments) == 0
     printed = capsys.readouterr()
     assert printed.out

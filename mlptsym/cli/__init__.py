@@ -20,7 +20,12 @@ from mlptsym import __version__
 from mlptsym.cli.batch import batch
 from mlptsym.cli.errors import Command, one_line
 from mlptsym.cli.figures import figures
+from mlptsym.cli.fit import EXAMPLES as FIT_EXAMPLES
+from mlptsym.cli.fit import fit
+from mlptsym.cli.percentiles import EXAMPLES as PERCENTILES_EXAMPLES
+from mlptsym.cli.percentiles import percentiles
 from mlptsym.cli.simulation import simulate
+from mlptsym.cli.site import site
 from mlptsym.cli.theory import optimize, response
 from mlptsym.cli.verify import EXAMPLES as VERIFY_EXAMPLES
 from mlptsym.cli.verify import verify
@@ -77,10 +82,15 @@ def _options_of_all(
 
 app.command(cls=Command, short_help="Mean response time, by the theory.", epilog=RESPONSE_EXAMPLES)(response)
 app.command(cls=Command, short_help="Best quantum, and the rule of thumb for it.", epilog=OPTIMIZE_EXAMPLES)(optimize)
+app.command(cls=Command, short_help="Percentiles of the response time, by the theory.", epilog=PERCENTILES_EXAMPLES)(
+    percentiles
+)
 app.command(cls=Command, short_help="Mean response time, by simulation.", epilog=SIMULATE_EXAMPLES)(simulate)
+app.command(cls=Command, short_help="Policy to use for a recorded trace.", epilog=FIT_EXAMPLES)(fit)
 app.command(cls=Command, short_help="Draw the figures of the paper.")(figures)
 app.command(cls=Command, short_help="Prove or refute the statements of the paper.", epilog=VERIFY_EXAMPLES)(verify)
 app.command(cls=Command, short_help="Run many scenarios over the figure notebooks.")(batch)
+app.command(cls=Command, short_help="Derivations and figures as HTML pages, to read offline.")(site)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mlptsym.ledger.entry import Entry, Verdict
+    from mlptsym.ledger.paper_claims import ClaimRow
 
 __all__ = ["EXAMPLES", "verify"]
 
@@ -22,6 +24,7 @@ EXAMPLES = """\b
 Examples:
   mlptsym verify
   mlptsym verify eq-16 lemma-4.3 laws
+  mlptsym verify claims
   mlptsym verify --show eq-16
   mlptsym verify --claim 'rho_2 == lambda*F(theta)*E[S2]'
 """
@@ -46,6 +49,10 @@ def verify(
             metavar="'EXPR == EXPR'", help="Prove or refute a formula of your own (see --names).", show_default=False
         ),
     ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="With claims: also write the table, as .csv.", show_default=False),
+    ] = None,
     list_names: Annotated[
         bool, typer.Option("--names", help="List what a claim may speak of, and all entries.", show_default=False)
     ] = False,
@@ -61,12 +68,16 @@ def verify(
 
     if (bool(names) + (show is not None) + (claim is not None) + list_names) > 1:
         refuse("names", names or show or claim, "given alone: ENTRY names, --show, --claim or --names")
+    if table is not None and names != ["claims"]:
+        refuse("table", table, "left out, except with claims alone")
     if list_names:
         status = _list(json=json)
     elif claim is not None:
         status = _decide(claim, json=json)
     elif show is not None:
         status = _show(show, json=json)
+    elif names == ["claims"]:
+        status = _claims(None if table is None else Path(table), json=json)
     else:
         status = _verify(names or [], json=json)
     raise typer.Exit(status)
@@ -82,6 +93,63 @@ def _verify(names: Sequence[str], *, json: bool) -> int:
     else:
         _print_table(verdicts)
     return 0 if green else FAILED
+
+
+def _claims(path: Path | None, *, json: bool) -> int:
+    """The paper's numerical claims as a table."""
+    from mlptsym.ledger.paper_claims import COLUMNS, as_entry, paper_claims, table, to_csv
+    from mlptsym.ledger.paper_evidence import Evidence
+
+    claims = paper_claims(Evidence())
+    verdicts = _verified(tuple(map(as_entry, claims)), quiet=json)
+    green = all(verdict.green for verdict in verdicts)
+    rows = table(claims)
+    if path is not None:
+        _write(path, to_csv(rows))
+    if json:
+        plain = [{name: getattr(row, name) for name in COLUMNS} for row in rows]
+        _print_json({"green": green, "entries": [_plain(verdict) for verdict in verdicts], "claims": plain})
+    else:
+        _print_claims(rows)
+        _print_outcome(verdicts)
+    return 0 if green else FAILED
+
+
+def _write(path: Path, text: str) -> None:
+    from mlptsym.figures.record import write_whole
+    from mlptsym.validation import ParameterError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise ParameterError("table", str(path), f"a file that can be written ({error.strerror})") from error
+
+
+def _print_claims(rows: Sequence[ClaimRow]) -> None:
+    """Claims with values and verdicts, each followed by its reason; then how many of each verdict."""
+    from collections import Counter
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from mlptsym.ledger.paper_claims import NOT_REPRODUCED
+
+    console = Console()
+    if console.width < NARROWEST:
+        console = Console(width=NARROWEST)
+    shown = Table(box=None, padding=(0, 2, 1, 0))
+    for column in ("claim", "paper", "theory", "simulation", "verdict and reason"):
+        shown.add_column(column, overflow="fold")
+    for row in rows:
+        verdict = Text(row.verdict, style="bold red" if row.verdict == NOT_REPRODUCED else "green")
+        claim = f"{row.claim} ({row.source})"
+        cells = map(Text, (claim, row.paper, row.theory, row.simulation))
+        shown.add_row(*cells, Text.assemble(verdict, f": {row.reason}"))
+    console.print(shown)
+    counts = Counter(row.verdict for row in rows)
+    typer.echo(f"{len(rows)} claims: " + ", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
 
 
 def _verified(entries: Sequence[Entry], *, quiet: bool) -> list[Verdict]:
@@ -125,6 +193,11 @@ def _print_table(verdicts: Sequence[Verdict]) -> None:
             f"{verdict.seconds:.2f}",
         )
     console.print(table)
+    _print_outcome(verdicts)
+
+
+def _print_outcome(verdicts: Sequence[Verdict]) -> None:
+    """What failed, and a summary."""
     for verdict in verdicts:
         if not verdict.outcome.holds:
             typer.echo(f"{verdict.entry.name} failed: {verdict.outcome.evidence}")
@@ -157,7 +230,8 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
 
 def _show(name: str, *, json: bool) -> int:
     from mlptsym.ledger.registry import all_entries, select
-    from mlptsym.ledger.show import explanation, in_latex, in_text, shown
+    from mlptsym.ledger.show import explanation, in_text, shown
+    from mlptsym.ledger.typesetting import in_latex
 
     entries = all_entries()
     chosen = (entries[name],) if name in entries else select([name])
@@ -230,11 +304,11 @@ def _print_refusal(error: Any) -> None:
 
 
 def _list(*, json: bool) -> int:
-    from mlptsym.ledger.registry import SECTIONS
+    from mlptsym.ledger.registry import BY_NAME_ONLY, SECTIONS
     from mlptsym.ledger.vocabulary import described
 
     names = dict(described())
-    sections = {section: [entry.name for entry in entries()] for section, entries in SECTIONS.items()}
+    sections = {name: [entry.name for entry in entries()] for name, entries in (SECTIONS | BY_NAME_ONLY).items()}
     if json:
         _print_json({"claims": names, "sections": sections})
         return 0

@@ -35,7 +35,7 @@ LOOP_COLUMNS = 2**14
 # which adds up plainly, so not too many
 LONGEST_LOOP = 2**16
 # part of the levels that would do to begin with, and the ratio by which they grow
-FIRST_PART, GROWTH = 0.1, 1.15
+FIRST_PART, GROWTH = 0.35, 1.15
 REMAINDER = 1e-13
 DIRECT_LEVELS = 2**20
 LEVEL_LIMIT = 2**22
@@ -225,7 +225,7 @@ def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
     levels = _levels_to_sum(queue, quanta)
     continuable = is_continuable(queue.size)
     together = np.flatnonzero(FIRST_PART * levels <= LONGEST_LOOP)
-    if levels[together].sum() >= LOOP_CELLS and has_level_loop(queue):
+    if FIRST_PART * levels[together].sum() >= LOOP_CELLS and has_level_loop(queue):
         _refuse_work(quanta[together], levels[together])
         times[together], loads[together] = _in_one_pass(queue, quanta[together], levels[together])
     else:
@@ -315,7 +315,7 @@ def _levels_to_sum(queue: Queue, quanta: Floats) -> Floats:
         by_cost = (slope / mean) ** 2 * tails.second / mean if slope else 0.0
         for index, quantum in enumerate(quanta):
             scale = (1 + intercept / mean + quantum / mean) ** 2 * (1 + mean / quantum) ** 2
-            small = scale * (per_level + by_cost) <= 1e-15 * spare
+            small = scale * (per_level + by_cost) <= REMAINDER * spare
             if small.any():
                 needed[index] = np.ceil(ages[int(np.argmax(small))] / quantum)
     return needed.clip(8, MOST_LEVELS)

@@ -14,9 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["compile_kernels", "level_visits", "run"]
+from mlptsym.numeric.machine_code import machine_code
+
+__all__ = ["compile_kernels", "compile_observed", "level_visits", "run", "run_interrupted", "run_observed"]
 
 RENEWAL = 256
+
+Floats = NDArray[np.float64]
 
 
 def _serve(
@@ -27,6 +31,9 @@ def _serve(
     costs: NDArray[np.float64],
     lazy: bool,
     response_times: NDArray[np.float64],
+    first_waits: NDArray[np.float64] | None,
+    areas: NDArray[np.float64] | None,
+    progress: NDArray[np.float64] | None,
 ) -> None:
     """Serve every job of a trace and write its response time.
 
@@ -44,6 +51,11 @@ def _serve(
     - The clock runs from ``origin``, an arrival that found the system empty, and is moved to a later one every few
       hundred jobs.  So it stays exact to 10⁻¹⁶ of the time these jobs or their busy period take, whatever the length
       of the trace and wherever its times begin.
+    - What is not asked for is ``None``, and no part of the machine code: the time from each arrival to the job's first
+      service in ``first_waits``; in ``areas``, at the last arrival before each quantum, what the quantum adds to the
+      integral over time of the wait an arrival would have (its length times the wait at that arrival, for a job's
+      first one, and half its square); and the service that arrivals leave the first job of each level with in
+      ``progress``, where quanta are interrupted by them.
     """
     jobs = arrival_times.size
     levels = starts.size
@@ -66,6 +78,9 @@ def _serve(
             level = 0
             overhead = 0.0
             now = max(now, arrival_times[job] - origin)
+            if first_waits is not None and areas is not None:
+                first_waits[job] = now - (arrival_times[job] - origin)
+                areas[job] = 0.0
             if upcoming > renewal and lowest == levels and now == arrival_times[job] - origin:
                 origin = arrival_times[job]
                 now = 0.0
@@ -74,15 +89,24 @@ def _serve(
             level = lowest
             job = np.int64(head[level])
             overhead = 0.0 if waived else costs[level]
+            if progress is not None:
+                left_over = overhead + min(ends[level], service_times[job]) - starts[level] - progress[level]
+                if upcoming < jobs and arrival_times[upcoming] - origin < now + left_over:
+                    progress[level] += arrival_times[upcoming] - origin - now
+                    now = arrival_times[upcoming] - origin
+                    continue
+                overhead -= progress[level]
+                progress[level] = 0.0
             if job == tail[level]:
                 lowest = np.int64(above[level])
             else:
                 head[level] = follower[job]
         else:
             break
+        began = now
+        left = level
         if service_times[job] > ends[level]:
             now += overhead + (ends[level] - starts[level])
-            left = level
             level += 1
             waived = lazy and lowest > level
             following = np.int64(above[left]) if lowest == left else lowest
@@ -100,6 +124,9 @@ def _serve(
             now += overhead + (service_times[job] - starts[level])
             response_times[job] = now - (arrival_times[job] - origin)
             waived = False
+        if first_waits is not None and areas is not None:
+            wait = first_waits[job] if left == 0 else 0.0
+            areas[upcoming - 1] += (now - began) * (wait + (now - began) / 2)
 
 
 @functools.cache
@@ -113,7 +140,8 @@ def _compiled() -> Callable[..., None]:
 
     given = numba.types.Array(numba.float64, 1, "C", readonly=True)
     result = numba.types.Array(numba.float64, 1, "C")
-    signature = numba.void(given, given, given, given, given, numba.boolean, result)
+    nothing = numba.types.none
+    signature = numba.void(given, given, given, given, given, numba.boolean, result, nothing, nothing, nothing)
 
     def build(*, cache: bool) -> Callable[..., None]:
         compiled: Callable[..., None] = numba.njit(signature, nogil=True, cache=cache)(_serve)
@@ -129,9 +157,27 @@ def _compiled() -> Callable[..., None]:
         return build(cache=False)
 
 
+_GIVEN, _WRITTEN = "Array(float64, 1, 'C', readonly=True)", "float64[::1]"
+_HEAD = f"{', '.join([_GIVEN] * 5)}, boolean, {_WRITTEN}"
+
+
+def _compiled_observed() -> Callable[..., None]:
+    return machine_code(_serve, f"void({_HEAD}, {_WRITTEN}, {_WRITTEN}, none)")
+
+
+def _compiled_interrupted() -> Callable[..., None]:
+    return machine_code(_serve, f"void({_HEAD}, none, none, {_WRITTEN})")
+
+
 def compile_kernels() -> None:
     """Compile the loop, or load it, unless this process has done so."""
     _compiled()
+
+
+def compile_observed() -> None:
+    """The same for the loops of `run_observed` and `run_interrupted`."""
+    _compiled_observed()
+    _compiled_interrupted()
 
 
 def run(
@@ -167,10 +213,43 @@ def run(
         Time from arrival to completion.
     """
     response_times = np.empty(arrival_times.size)
-    starts = np.concatenate(([0.0], boundaries))
-    ends = np.concatenate((boundaries, [np.inf]))
-    _compiled()(arrival_times, service_times, starts, ends, np.concatenate(([0.0], costs)), lazy, response_times)
+    levels = _levels(boundaries, costs)
+    _compiled()(arrival_times, service_times, *levels, lazy, response_times, None, None, None)
     return response_times
+
+
+def run_observed(
+    arrival_times: Floats, service_times: Floats, boundaries: Floats, costs: Floats, *, lazy: bool
+) -> tuple[Floats, Floats, Floats]:
+    """`run`, and what the server does before and between the arrivals.
+
+    Returns
+    -------
+    response_times, first_waits : array of float, shape (jobs,)
+        Time from arrival to completion, and to the first service.
+    areas : array of float, shape (jobs,)
+        With V(t) the time an arrival at t would wait for its first service, w_n its value at arrival n: the integral
+        of V from arrival n to the next is ``areas[n]`` + (w_n² − w_{n+1}²)/2, whatever the policy.
+    """
+    response_times, first_waits, areas = np.empty((3, arrival_times.size))  # in one piece, which malloc reuses
+    levels = _levels(boundaries, costs)
+    _compiled_observed()(arrival_times, service_times, *levels, lazy, response_times, first_waits, areas, None)
+    return response_times, first_waits, areas
+
+
+def run_interrupted(arrival_times: Floats, service_times: Floats, boundaries: Floats, costs: Floats) -> Floats:
+    """`run` with every quantum but a job's first interrupted by arrivals, and resumed at no cost after them."""
+    response_times = np.empty(arrival_times.size)
+    levels = _levels(boundaries, costs)
+    progress = np.zeros(levels[0].size)
+    _compiled_interrupted()(arrival_times, service_times, *levels, False, response_times, None, None, progress)
+    return response_times
+
+
+def _levels(boundaries: Floats, costs: Floats) -> tuple[Floats, Floats, Floats]:
+    """Attained service at the start and end of each level, and the cost due at its start."""
+    zero = np.zeros(1)
+    return np.concatenate((zero, boundaries)), np.concatenate((boundaries, [np.inf])), np.concatenate((zero, costs))
 
 
 def level_visits(service_times: NDArray[np.float64], boundaries: NDArray[np.float64]) -> int:

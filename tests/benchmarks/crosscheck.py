@@ -157,7 +157,7 @@ def disagreements(rows: Iterable[Row], error: float = 0.0) -> list[Row]:
 
     Examples
     --------
-    >>> row = Row("fig06", "FCFS", math.nan, False, 100.0, 100.1, 0.002, 0.01, 0.1, 70, 50.0, 10**6)
+    >>> row = Row("fig06", "FCFS", math.nan, False, 100.0, 100.1, 0.001, 0.01, 0.05, 39, 50.0, 10**6)
     >>> len(disagreements([row])), len(disagreements([row], error=0.005))
     (0, 1)
     """

@@ -111,7 +111,13 @@ def _table(found: dict[str, list[Row]], machine: dict[str, str | int]) -> str:
         "scaling": "Growth of cost: exponents",
     }
     for group, rows in found.items():
-        lines += ["", f"## {titles[group]}", "", "| work | against | ratio | at least | note |", "|---|---|---|---|---|"]
+        lines += [
+            "",
+            f"## {titles[group]}",
+            "",
+            "| work | against | ratio | at least | note |",
+            "|---|---|---|---|---|",
+        ]
         for row in rows:
             least = "" if row.at_least is None else f"{row.at_least:g}" + ("" if row.met else " – **not met**")
             lines.append(f"| {row.work} | {row.against} | {_number(row.ratio)} | {least} | {row.note} |")

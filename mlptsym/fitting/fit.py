@@ -1,0 +1,273 @@
+"""All that a trace tells, in one call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlptsym.fitting.arrivals import ArrivalStatistics, Departure, arrival_statistics, ljung_box_test, size_dependence
+from mlptsym.fitting.laws import FittedLaw, Sample, fit_laws
+from mlptsym.fitting.reading import FAULTS, RecordedTrace
+from mlptsym.fitting.recommend import DEFAULT_LEVELS, JOBS, Recommendation, TimeScale, recommend, time_scale
+from mlptsym.numeric.laws import Empirical
+from mlptsym.numeric.memory import LinearMemory, Memory
+from mlptsym.numeric.policies import FCFS, Policy
+from mlptsym.numeric.queue import Queue
+from mlptsym.validation import ParameterError, refuse
+
+__all__ = ["TraceFit", "fit_trace", "policy_in_words", "reading_notes"]
+
+DOMINANT = 0.01  # a size, or a gap, that makes up so much of the whole is pointed out
+LONGEST_GAP = 0.2
+FEW = 1000
+MANY_BEYOND = 10.0
+POOR_FIT = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class TraceFit:
+    """What a trace tells.
+
+    Attributes
+    ----------
+    trace : RecordedTrace
+    sample : Sample
+    laws : tuple of FittedLaw
+        Parametric laws, the best by AIC first; the recommendation rests on none of them, but on the sample itself.
+    arrivals : ArrivalStatistics or None
+        None for a trace without times.
+    dependent_sizes : Departure
+        Test that successive sizes are independent.
+    rate_dependence : Departure or None
+        Whether sizes depend on the rate of arrivals (`size_dependence`).
+    recommendation : Recommendation
+    warnings : tuple of str
+        What the reader must know before believing the numbers, one sentence or two each.
+    """
+
+    trace: RecordedTrace
+    sample: Sample
+    laws: tuple[FittedLaw, ...]
+    arrivals: ArrivalStatistics | None
+    dependent_sizes: Departure
+    rate_dependence: Departure | None
+    recommendation: Recommendation
+    warnings: tuple[str, ...]
+
+
+def fit_trace(
+    trace: RecordedTrace,
+    *,
+    tokens_per_second: float | None = None,
+    arrival_rate: float | None = None,
+    load: float | None = None,
+    slowdown_threshold: float | None = None,
+    slowdown_factor: float = 1.0,
+    preemption_cost: float = 0.0,
+    memory: Memory | None = None,
+    capacity: float | None = None,
+    levels: Sequence[float] = DEFAULT_LEVELS,
+    seed: int = 0,
+    jobs: int = JOBS,
+) -> TraceFit:
+    """Fit laws to a trace, test its arrivals, and recommend a policy.
+
+    Parameters
+    ----------
+    trace : RecordedTrace
+        From `read_trace`.
+    tokens_per_second, arrival_rate, load
+        How busy the server is: see `time_scale`.
+    slowdown_threshold, slowdown_factor, preemption_cost, memory, capacity
+        As in `Queue`, in tokens.
+    levels, seed, jobs
+        As in `recommend`.
+
+    Returns
+    -------
+    TraceFit
+
+    Raises
+    ------
+    ParameterError
+        If a number is outside its range, or all requests of the trace have the same time.
+    """
+    if not isinstance(trace, RecordedTrace):
+        refuse("trace", trace, "a trace from read_trace")
+    arrivals = None if trace.times is None else _arrivals(trace)
+    law = Empirical(trace.sizes)
+
+    def queue_at(rate: float) -> Queue:
+        growth = LinearMemory() if memory is None else memory
+        return Queue(law, rate, slowdown_threshold, slowdown_factor, preemption_cost, growth, capacity)
+
+    recorded = None if arrivals is None else arrivals.rate
+    mean = queue_at(1.0).mean_service_time
+    scale = time_scale(mean, recorded, tokens_per_second=tokens_per_second, arrival_rate=arrival_rate, load=load)
+    queue = queue_at(scale.arrival_rate)
+    recommendation = recommend(queue, scale, trace.sizes, trace.times, levels, seed=seed, jobs=jobs)
+    sample = Sample.of(trace.sizes)
+    laws = fit_laws(sample)
+    dependence = ljung_box_test(trace.sizes)
+    with_rate = None if trace.times is None else size_dependence(trace.times, trace.sizes)
+    warnings = (
+        *_of_scale(scale, queue),
+        *_of_arrivals(arrivals),
+        *_of_sizes(trace, sample, laws, dependence, with_rate),
+        *_of_policy(recommendation),
+    )
+    return TraceFit(trace, sample, laws, arrivals, dependence, with_rate, recommendation, warnings)
+
+
+def _arrivals(trace: RecordedTrace) -> ArrivalStatistics:
+    try:
+        return arrival_statistics(trace.times)  # type: ignore[arg-type]
+    except ParameterError as error:
+        raise ParameterError("time_column", trace.time_column, f"a column of times that are {error.allowed}") from error
+
+
+# In words ------------------------------------------------------------------------------------------------------------
+
+
+def policy_in_words(policy: Policy) -> str:
+    """A policy in a few words.
+
+    Examples
+    --------
+    >>> from mlptsym.numeric.policies import MLPT
+    >>> policy_in_words(MLPT(quantum=300.0, levels=math.inf))
+    'MLPT, k = ∞, θ = 300'
+    """
+    if isinstance(policy, FCFS):
+        return "FCFS"
+    return f"MLPT, k = {'∞' if math.isinf(policy.levels) else policy.levels}, θ = {policy.quantum:.6g}"
+
+
+def reading_notes(trace: RecordedTrace) -> tuple[str, ...]:
+    """What was found wrong with a trace while reading it, a sentence each."""
+    notes = [
+        f"{entry.count:,} {'row' if entry.count == 1 else 'rows'} dropped: {FAULTS[entry.fault]} "
+        f"(first in line {entry.first_line})"
+        for entry in trace.dropped
+    ]
+    if trace.separated:
+        notes.append(f"{trace.separated:,} rows hold numbers written with thousands separators")
+    if trace.unsorted:
+        notes.append(f"{trace.unsorted:,} rows came before the row above them in time: sorted")
+    if trace.duplicates:
+        notes.append(f"{trace.duplicates:,} requests arrived at the very time of another: kept")
+    if trace.unterminated:
+        notes.append("the file has no line end at its end: should its last value be cut short, that cannot be seen")
+    return tuple(notes)
+
+
+def _of_scale(scale: TimeScale, queue: Queue) -> list[str]:
+    found = []
+    if scale.assumed_load is not None:
+        speed = scale.tokens_per_second
+        follows = (
+            f"{scale.arrival_rate:.4g} arrivals per token served"
+            if speed is None
+            else f"a server of {speed:,.4g} tokens per second"
+            if scale.stretch == 1.0
+            else f"{scale.arrival_rate * speed:.4g} requests per second"
+        )
+        found.append(
+            f"The load is ASSUMED: how busy the server is was not given, so the base load was set to "
+            f"{scale.assumed_load:g}, which means {follows}."
+        )
+    if scale.stretch is not None and abs(scale.stretch - 1) > 1e-9:
+        found.append(f"Arrivals were stretched: requests arrive {scale.stretch:.4g} times as fast as recorded.")
+    if queue.base_load >= 1:
+        found.append(
+            f"OVERLOADED: the base load is {queue.base_load:.4g}, so the queue grows for ever under every policy. "
+            "Means below are infinite, or those of a backlog that keeps growing."
+        )
+    return found
+
+
+def _of_arrivals(arrivals: ArrivalStatistics | None) -> list[str]:
+    if arrivals is None:
+        return ["The trace has no arrival times: the theory's Poisson arrivals could not be tested."]
+    found = []
+    if arrivals.departure != "none":
+        worst = max((index for _, index in arrivals.dispersion), default=math.nan)
+        numbers = f"the gaps have a coefficient of variation of {arrivals.gap_cv:.3g} instead of 1"
+        if math.isfinite(worst):
+            numbers += f", and counts in windows an index of dispersion of up to {worst:.3g} instead of 1"
+        far = {
+            "strong": "The arrivals are NOT POISSON, by far",
+            "mild": "The arrivals are not quite Poisson",
+        }[arrivals.departure]
+        found.append(f"{far}: {numbers}. The theory assumes Poisson arrivals; see what that costs on the trace itself.")
+    if arrivals.largest_gap > LONGEST_GAP and arrivals.arrivals > FEW / 10:
+        found.append(f"One gap makes up {arrivals.largest_gap:.0%} of the whole time: a wrong time, or a break?")
+    return found
+
+
+def _of_sizes(
+    trace: RecordedTrace,
+    sample: Sample,
+    laws: Sequence[FittedLaw],
+    dependence: Departure,
+    with_rate: Departure | None,
+) -> list[str]:
+    found = []
+    if trace.jobs < FEW:
+        found.append(f"Only {trace.jobs} requests: percentiles and means of so few are rough.")
+    share = sample.maximum / float(trace.sizes.sum())
+    if share > DOMINANT and trace.jobs >= FEW / 10:
+        found.append(f"The largest size, {sample.maximum:g}, makes up {share:.1%} of all work: a wrong size?")
+    if sample.cap is not None:
+        found.append(
+            f"Sizes are capped: {sample.capped:,} of {sample.size:,} ({sample.capped / sample.size:.2%}) are exactly "
+            f"{sample.cap:g}. Parametric laws are fitted with these censored from the right and reach beyond the cap."
+        )
+    elif laws and laws[0].beyond_maximum > MANY_BEYOND:
+        found.append(
+            f"Sizes are cut off: none exceeds {sample.maximum:g}, beyond which the best-fitting law "
+            f"({laws[0].name}) would put {laws[0].beyond_maximum:,.0f} of {sample.size:,}."
+        )
+    if laws and laws[0].distance > POOR_FIT:
+        found.append(
+            f"No parametric law fits: the best by AIC ({laws[0].name}) is off by {laws[0].distance:.1%} in its "
+            "distribution function. The recommendation does not use it, but the sizes themselves."
+        )
+    if dependence.significant:
+        found.append("Successive sizes are not independent, as the theory assumes (Ljung–Box test on their ranks).")
+    if with_rate is not None and with_rate.significant:
+        kind = "larger" if with_rate.statistic > 0 else "smaller"
+        found.append(
+            f"Requests are {kind} when more of them arrive: rank correlation {with_rate.statistic:.2f} between the "
+            "number and the mean size of the requests in a window. The theory takes sizes to be independent of "
+            "arrivals."
+        )
+    return found
+
+
+def _of_policy(recommendation: Recommendation) -> list[str]:
+    found: list[str] = []
+    best, fcfs = recommendation.best, recommendation.fcfs
+    if not recommendation.stable:
+        return found
+    if best is not fcfs and best.theory.p99 > 1.01 * fcfs.theory.p99:
+        found.append(
+            f"The 99th percentile gets WORSE: by {best.theory.p99 / fcfs.theory.p99 - 1:.0%} against FCFS, while the "
+            f"mean improves by {best.gain or 0:.1%}."
+        )
+    if best.trace is not None and fcfs.trace is not None:
+        if best is not fcfs and best.trace.p99 > 1.01 * fcfs.trace.p99:
+            found.append(
+                f"On the trace itself the 99th percentile gets WORSE: by {best.trace.p99 / fcfs.trace.p99 - 1:.0%} "
+                "against FCFS."
+            )
+        ratio = best.trace.mean / best.theory.mean
+        if not 0.8 < ratio < 1.25:
+            found.append(
+                f"With the trace's own arrivals the mean response time is {ratio:.3g} times what the theory says for "
+                "Poisson arrivals at the same rate."
+            )
+        if best.trace_gain is not None and best is not fcfs and best.trace_gain < 0:
+            found.append(f"On the trace itself the recommended policy is WORSE than FCFS, by {-best.trace_gain:.1%}.")
+    return found

@@ -1,0 +1,446 @@
+"""The policy to use for a trace: theory for Poisson arrivals, simulation of them, and the trace itself beside both.
+
+Sizes are in tokens, and the unit of time is that in which one token is served at rate one, so that λ is the number of
+arrivals while one token is served.  How seconds become such units is a `TimeScale`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlptsym.fitting.laws import Sample
+from mlptsym.numeric.laws import Empirical
+from mlptsym.numeric.optimum import Optimum, optimal_quantum
+from mlptsym.numeric.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.response import mean_response_time, solve
+from mlptsym.simulation.simulate import response_times
+from mlptsym.simulation.traces import draw_trace
+from mlptsym.validation import ParameterError, integer, number, refuse
+
+__all__ = [
+    "DEFAULT_LEVELS",
+    "DEFAULT_LOAD",
+    "Comparison",
+    "Outcome",
+    "QuantumSweep",
+    "Recommendation",
+    "Tail",
+    "TimeScale",
+    "recommend",
+    "time_scale",
+]
+
+Floats = NDArray[np.float64]
+
+DEFAULT_LOAD = 0.8
+DEFAULT_LEVELS = (2.0, 5.0, math.inf)
+PERCENTILE = 0.99
+AS_GOOD = (
+    0.005  # means that differ by less are the same to whoever runs the server: the policy with fewer levels is taken
+)
+SEEDS, JOBS = 20, 50_000
+SWEPT = 48
+TAILS = np.geomspace(0.5, 1e-3, 25)
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """How the seconds of a trace become units of service time.
+
+    Attributes
+    ----------
+    arrival_rate : float
+        λ, arrivals per unit of service time.
+    tokens_per_second : float or None
+        Speed of the server: as given, or the one at which the trace's own times give λ; None if only λ is known.
+    stretch : float or None
+        How many times faster than recorded the requests arrive; None for a trace without times.
+    assumed_load : float or None
+        The base load, if it had to be assumed.
+    """
+
+    arrival_rate: float
+    tokens_per_second: float | None
+    stretch: float | None
+    assumed_load: float | None = None
+
+    def seconds(self, units: float) -> float | None:
+        """A time in seconds, if the speed is known."""
+        return None if self.tokens_per_second is None else units / self.tokens_per_second
+
+
+def time_scale(
+    mean_service_time: float,
+    recorded_rate: float | None,
+    *,
+    tokens_per_second: float | None = None,
+    arrival_rate: float | None = None,
+    load: float | None = None,
+) -> TimeScale:
+    """How seconds become units of service time.
+
+    Parameters
+    ----------
+    mean_service_time : float
+        E[S], in units of service time.
+    recorded_rate : float or None
+        Arrivals per second in the trace; None for a trace without times.
+    tokens_per_second : float, optional
+        Tokens that the server serves in a second at rate one.
+    arrival_rate : float, optional
+        Arrivals per second, or without ``tokens_per_second`` per unit of service time; in place of the trace's own.
+    load : float, optional
+        Base load ρ₀ from which the arrival rate follows; not together with ``arrival_rate``.
+
+    Returns
+    -------
+    TimeScale
+        Where a rate or load is given, the trace's times are stretched to it if the speed is given too; otherwise the
+        speed follows from them.  Where neither the trace nor its reader says how busy the server is, a base load of 0.8
+        is assumed.
+
+    Raises
+    ------
+    ParameterError
+        If a number is outside its range, or both rate and load are given.
+
+    Examples
+    --------
+    >>> time_scale(200.0, 5.0, tokens_per_second=1250.0)
+    TimeScale(arrival_rate=0.004, tokens_per_second=1250.0, stretch=1.0, assumed_load=None)
+    >>> time_scale(200.0, 5.0, load=0.5)
+    TimeScale(arrival_rate=0.0025, tokens_per_second=2000.0, stretch=1.0, assumed_load=None)
+    >>> time_scale(200.0, 5.0, tokens_per_second=1250.0, load=0.5).stretch
+    0.625
+    """
+    speed = None if tokens_per_second is None else number("tokens_per_second", tokens_per_second, above=0)
+    wanted = None if arrival_rate is None else number("arrival_rate", arrival_rate, above=0)
+    busy = None if load is None else number("load", load, above=0, below=1)
+    if wanted is not None and busy is not None:
+        refuse("load", busy, "left out when a rate is given")
+    assumed = None
+    if wanted is None and busy is None and (speed is None or recorded_rate is None):
+        assumed = busy = DEFAULT_LOAD
+    if busy is not None:
+        rate = busy / mean_service_time
+    elif wanted is not None:
+        rate = wanted / (speed or 1.0)
+    else:
+        rate = (recorded_rate or 1.0) / (speed or 1.0)  # both are given
+    if recorded_rate is None:
+        return TimeScale(rate, speed, None, assumed)
+    if speed is None:
+        return TimeScale(rate, recorded_rate / rate, 1.0, assumed)
+    return TimeScale(rate, speed, rate * speed / recorded_rate, assumed)
+
+
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """P(T > t) at some times t."""
+
+    times: Floats
+    probability: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Mean and 99th percentile of the response time, in units of service time.
+
+    Attributes
+    ----------
+    mean, p99 : float
+    tail : Tail or None
+        From the median on; None where it could not be computed.
+    standard_error, p99_standard_error : float or None
+        Over the seeds of a simulation.
+    """
+
+    mean: float
+    p99: float
+    tail: Tail | None = None
+    standard_error: float | None = None
+    p99_standard_error: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A policy by theory, in simulations of the Poisson arrivals it assumes, and with the trace's own arrivals.
+
+    Attributes
+    ----------
+    policy : FCFS or MLPT
+    kind : str
+        As in `Optimum`; "fcfs" for FCFS.
+    theory : Outcome
+        Exact for Poisson arrivals and the empirical law.
+    p99_source : str
+        "theory"; or "simulation" where the distribution could not be computed, and the p99 is that of ``poisson``.
+    poisson : Outcome
+        Simulated: sizes drawn from the trace independently, Poisson arrivals.
+    trace : Outcome or None
+        Simulated: every request at its own time with its own size, the server empty at first, all requests counted.
+        None for a trace without times.
+    gain, trace_gain : float or None
+        1 − E[T]/E[T of FCFS], by theory and on the trace.
+    effective_load : float
+    """
+
+    policy: Policy
+    kind: str
+    theory: Outcome
+    p99_source: str
+    poisson: Outcome
+    trace: Outcome | None
+    gain: float | None
+    trace_gain: float | None
+    effective_load: float
+
+
+@dataclass(frozen=True, eq=False)
+class QuantumSweep:
+    """Mean response time against the quantum for one number of levels, by theory and on the trace.
+
+    Attributes
+    ----------
+    levels : float
+    quanta, theory : array of float
+    trace : array of float or None
+    best_quantum, best_mean : float or None
+        The best on the trace in hindsight, FCFS (``inf``) included.
+    """
+
+    levels: float
+    quanta: Floats
+    theory: Floats
+    trace: Floats | None
+    best_quantum: float | None
+    best_mean: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """What to do, and what it rests on.
+
+    Attributes
+    ----------
+    queue : Queue
+    scale : TimeScale
+    optima : tuple of Optimum
+        For each number of levels that was asked for.
+    comparisons : tuple of Comparison
+        FCFS, then the best quantum of each number of levels where one is better than FCFS.
+    recommended : int
+        Index of the policy to use: the one with the least mean by theory, or one of fewer levels (FCFS has one) whose
+        mean is within half a per cent of it.
+    sweep : QuantumSweep
+        Over the quantum with the levels recommended, or with the first asked for if that is FCFS.
+    """
+
+    queue: Queue
+    scale: TimeScale
+    optima: tuple[Optimum, ...]
+    comparisons: tuple[Comparison, ...]
+    recommended: int
+    sweep: QuantumSweep
+
+    @property
+    def fcfs(self) -> Comparison:
+        """FCFS."""
+        return self.comparisons[0]
+
+    @property
+    def best(self) -> Comparison:
+        """The policy recommended."""
+        return self.comparisons[self.recommended]
+
+    @property
+    def stable(self) -> bool:
+        """Whether the base load is below one."""
+        return self.queue.base_load < 1
+
+
+def recommend(
+    queue: Queue,
+    scale: TimeScale,
+    sizes: Floats,
+    times: Floats | None,
+    levels: Sequence[float] = DEFAULT_LEVELS,
+    *,
+    seed: int = 0,
+    jobs: int = JOBS,
+) -> Recommendation:
+    """The policy to use for a trace.
+
+    Parameters
+    ----------
+    queue : Queue
+        With the empirical law of the trace.
+    scale : TimeScale
+    sizes : array of float, shape (requests,)
+    times : array of float, shape (requests,), or None
+        Arrival times in seconds.
+    levels : sequence of float
+        Numbers of levels to look at, each >= 2 or ``inf``.
+    seed : int
+        Of the simulations.
+    jobs : int
+        Measured jobs of each of the twenty Poisson simulations.
+
+    Returns
+    -------
+    Recommendation
+
+    Raises
+    ------
+    ParameterError
+        If a number is outside its range.
+    """
+    seed = integer("root_seed", seed, at_least=0)
+    jobs = integer("jobs", jobs, at_least=100, at_most=10**7)
+    if not levels:
+        refuse("levels", levels, "at least one number of levels")
+    optima = tuple(optimal_quantum(queue, k) for k in levels)
+    chosen: list[tuple[Policy, str]] = [(FCFS(), "fcfs")]
+    chosen += [(_policy(queue, optimum), optimum.kind) for optimum in optima if optimum.kind != "fcfs"]
+    arrivals = None if times is None else _in_units(times, scale.arrival_rate)
+    reference: Comparison | None = None
+    comparisons: list[Comparison] = []
+    for policy, kind in chosen:
+        comparison = _compared(queue, policy, kind, sizes, arrivals, seed, jobs, reference)
+        reference = reference or comparison
+        comparisons.append(comparison)
+    recommended = _simplest(comparisons)
+    swept = comparisons[recommended].policy.levels if recommended else optima[0].levels
+    found = [comparison.policy.quantum for comparison in comparisons if isinstance(comparison.policy, MLPT)]
+    sweep = _sweep(queue, swept, found, sizes, arrivals)
+    return Recommendation(queue, scale, optima, tuple(comparisons), recommended, sweep)
+
+
+def _policy(queue: Queue, optimum: Optimum) -> MLPT:
+    """The policy of an optimum; where E[T] falls towards θ → 0, the smallest size stands for it."""
+    smallest = float(queue.service_time(queue.size.samples[0])) if isinstance(queue.size, Empirical) else 1.0
+    return MLPT(quantum=optimum.quantum or min(1.0, smallest), levels=optimum.levels)
+
+
+def _in_units(times: Floats, arrival_rate: float) -> Floats:
+    """Arrival times stretched to a rate of arrivals."""
+    recorded = (times.size - 1) / (times[-1] - times[0])
+    stretched: Floats = (times - times[0]) * (recorded / arrival_rate)
+    return stretched
+
+
+def _simplest(comparisons: Sequence[Comparison]) -> int:
+    """The first policy as good as the best; they are in order of their levels."""
+    means = [comparison.theory.mean for comparison in comparisons]
+    order = sorted(range(len(means)), key=lambda place: comparisons[place].policy.levels)
+    return next(place for place in order if means[place] <= min(means) * (1 + AS_GOOD) or math.isinf(min(means)))
+
+
+def _compared(
+    queue: Queue,
+    policy: Policy,
+    kind: str,
+    sizes: Floats,
+    arrivals: Floats | None,
+    seed: int,
+    jobs: int,
+    reference: Comparison | None,
+) -> Comparison:
+    poisson = _poisson(queue, policy, seed, jobs)
+    trace = None if arrivals is None else _measured(response_times(queue, policy, arrivals, sizes))
+    solution = solve(queue, policy)
+    p99, tail = _theory(queue, policy, poisson.tail)
+    theory = Outcome(float(solution.mean_response_time), poisson.p99 if p99 is None else p99, tail)
+    fcfs = theory.mean if reference is None else reference.theory.mean
+    trace_fcfs = trace if reference is None else reference.trace
+    return Comparison(
+        policy=policy,
+        kind=kind,
+        theory=theory,
+        p99_source="simulation" if p99 is None else "theory",
+        poisson=poisson,
+        trace=trace,
+        gain=_gain(theory.mean, fcfs),
+        trace_gain=None if trace is None or trace_fcfs is None else _gain(trace.mean, trace_fcfs.mean),
+        effective_load=float(solution.effective_load),
+    )
+
+
+def _measured(responses: Floats) -> Outcome:
+    """Mean, percentile and tail of response times."""
+    times = np.unique(np.quantile(responses, 1 - TAILS))
+    above = 1 - np.searchsorted(np.sort(responses), times, side="right") / responses.size
+    return Outcome(float(responses.mean()), float(np.quantile(responses, PERCENTILE)), Tail(times, above))
+
+
+def _gain(mean: float, reference: float) -> float | None:
+    return 1 - mean / reference if math.isfinite(mean) and math.isfinite(reference) else None
+
+
+def _poisson(queue: Queue, policy: Policy, seed: int, jobs: int) -> Outcome:
+    """Simulation of what the theory assumes, a fifth as many jobs first."""
+    warmup = jobs // 5
+    measured = []
+    for number_of_trace in range(SEEDS):
+        drawn = draw_trace(queue.size, queue.arrival_rate, warmup + jobs, seed=number_of_trace, root_seed=seed)
+        measured.append(response_times(queue, policy, drawn.arrival_times, drawn.sizes)[warmup:])
+    table = np.array(measured)
+    columns = table.mean(axis=1), np.quantile(table, PERCENTILE, axis=1)
+    errors = [float(column.std(ddof=1)) / math.sqrt(SEEDS) for column in columns]
+    mean, p99 = (float(column.mean()) for column in columns)
+    return Outcome(mean, p99, _measured(table.ravel()).tail, *errors)
+
+
+def _theory(queue: Queue, policy: Policy, simulated: Tail | None) -> tuple[float | None, Tail | None]:
+    """The 99th percentile and P(T > t) for Poisson arrivals; None where the distribution cannot be computed.
+
+    Of more than 20 000 different sizes, neighbours are taken together (`Sample.grouped`): the work of an inversion
+    grows with their number.
+    """
+    from mlptsym.numeric.distribution import response_time_distribution
+
+    try:
+        distribution = response_time_distribution(_with_fewer_sizes(queue), policy)
+        p99 = float(distribution.quantile(PERCENTILE))
+        times = np.empty(0) if simulated is None else simulated.times
+        return p99, Tail(times, 1 - np.asarray(distribution.cdf(times)))
+    except (ParameterError, ArithmeticError):  # too many levels within such a time
+        return None, None
+
+
+def _with_fewer_sizes(queue: Queue) -> Queue:
+    if not isinstance(queue.size, Empirical):
+        return queue
+    sample = Sample.of(queue.size.samples)
+    grouped = sample.grouped()
+    if grouped is sample:
+        return queue
+    values = np.repeat(grouped.values, grouped.counts)
+    return replace(queue, size=Empirical(np.append(values, [sample.maximum] * sample.capped)))
+
+
+def _sweep(queue: Queue, levels: float, found: list[float], sizes: Floats, arrivals: Floats | None) -> QuantumSweep:
+    """Over quanta from a fifth of the mean service time to the largest service time, and those that were found."""
+    largest = float(queue.service_time(sizes.max()))
+    quanta = np.geomspace(0.2 * queue.mean_service_time, 1.05 * largest, SWEPT)
+    if np.all(sizes == np.floor(sizes)):  # steps of E[T] are where a quantum ends with a whole token
+        quanta = np.unique(queue.service_time(np.maximum(1.0, np.round(queue.size_at(quanta)))))
+    quanta = np.union1d(quanta, found)
+    theory = np.asarray(mean_response_time(queue, MLPT(quantum=quanta, levels=levels)))
+    sweep = QuantumSweep(levels, quanta, theory, None, None, None)
+    if arrivals is None:
+        return sweep
+    means = [
+        float(response_times(queue, MLPT(quantum=float(quantum), levels=levels), arrivals, sizes).mean())
+        for quantum in quanta
+    ]
+    fcfs = float(response_times(queue, FCFS(), arrivals, sizes).mean())
+    place = int(np.argmin(means))
+    best = (float(quanta[place]), means[place]) if means[place] < fcfs else (math.inf, fcfs)
+    return replace(sweep, trace=np.array(means), best_quantum=best[0], best_mean=best[1])
