@@ -220,6 +220,28 @@ def test_optimize_with_quanta_of_their_own() -> None:
     )
 
 
+def test_optimize_for_another_objective() -> None:
+    weights = {"mean": 1.0, "mean-slowdown": 100.0}
+    printed = answer("optimize", *PAPER, "--levels", "2", "--objective", "mean=1,mean-slowdown=100")
+    best = mq.optimal_quantum(PAPER_QUEUE, 2, objective=weights)
+    for name in ("quantum", "value", "kind", "gain", "best_for_mean"):
+        assert printed[name] == getattr(best, name)
+    assert printed["objective"] == weights
+    status, out, _ = run("optimize", *PAPER, "--levels", "2", "--objective", "mean-slowdown")
+    assert status == 0
+    assert re.search(r"^mean-slowdown +[\d.]+$", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("objective", ["", "p100", "p0", "fast", "mean=", "mean=-1", "mean=1,mean=2", "=1", "p99=x"])
+def test_optimize_refuses_other_objectives(objective: str) -> None:
+    assert refusal("optimize", *SMALL, "--levels", "2", "--objective", objective).startswith("--objective ")
+
+
+def test_optimize_certifies_the_mean_only() -> None:
+    words = refusal("optimize", *SMALL, "--levels", "2", "--objective", "p99", "--certify")
+    assert words == "--objective p99: must be mean, with --certify and --unequal"
+
+
 def test_optimize_for_people() -> None:
     status, out, err = run("optimize", *PAPER, "--levels", "2")
     assert (status, err) == (0, "")

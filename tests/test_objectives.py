@@ -150,3 +150,13 @@ class TestObjectives:
     def test_levels(self, levels: object) -> None:
         with pytest.raises(ParameterError, match="^levels = "):
             best_quantum_for(PAPER, levels, "p99")
+
+
+def test_optimal_quantum_takes_an_objective() -> None:
+    queue = mq.Queue(mq.LogNormal(0.0, 1.0), 0.4, preemption_cost=0.05)
+    assert mq.optimal_quantum(queue, 2, objective="mean-slowdown") == best_quantum_for(queue, 2, "mean-slowdown")
+    assert mq.optimal_quantum(queue, 2, objective="mean") == mq.optimal_quantum(queue, 2)
+    with pytest.raises(mq.ParameterError, match="certify"):
+        mq.optimal_quantum(queue, 2, objective="p99", certify=True)
+    with pytest.raises(mq.ParameterError, match="objective"):
+        mq.optimal_quantum(queue, 2, objective="fast")

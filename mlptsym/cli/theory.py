@@ -137,6 +137,15 @@ def optimize(
             show_default=False,
         ),
     ] = False,
+    objective: Annotated[
+        str,
+        typer.Option(
+            "--objective",
+            metavar="NAME",
+            help="What is to be small: mean, mean-slowdown, a percentile such as p99, or a weighted sum such as "
+            "mean=0.7,p99=0.3.",
+        ),
+    ] = "mean",
     unequal: Annotated[
         bool,
         typer.Option(
@@ -164,6 +173,11 @@ def optimize(
 
     queue = read_queue(size, arrival_rate, slowdown_threshold, slowdown_factor, preemption_cost, memory, capacity)
     count = read_number(levels)
+    if objective != "mean":
+        if certify or unequal:
+            refuse("objective", objective, "mean, with --certify and --unequal")
+        _other_objective(queue, count, read_objective(objective), json=json)
+        return
     rule = rule_of_thumb(queue, count, a=read_number(a), b=read_number(b))
     by_rule = mean_response_time(queue, MLPT(quantum=rule, levels=count)) if math.isfinite(rule) else math.inf
     optimum = optimal_quantum(queue, count, certify=certify)
@@ -209,6 +223,55 @@ def optimize(
         ("slowdown threshold", format_number(answer["slowdown_threshold"])),
     ]
     print_rows(rows)
+
+
+def _other_objective(queue: Queue, levels: float, objective: str | dict[str, float], *, json: bool) -> None:
+    from mlptsym.numeric.objectives import best_quantum_for
+
+    best = best_quantum_for(queue, levels, objective)
+    answer = checked(
+        {
+            **{item.name: getattr(best, item.name) for item in fields(best)},
+            "objective": dict(best.objective),
+            "stable": queue.base_load < 1,
+            "base_load": queue.base_load,
+            "slowdown_threshold": queue.slowdown_threshold,
+        }
+    )
+    if json:
+        print_json(answer)
+        return
+    names = " + ".join(name if weight == 1 else f"{weight:g} {name}" for name, weight in best.objective)
+    print_rows(
+        [
+            ("best quantum", f"{format_number(best.quantum)} ({best.kind}; found by a search)"),
+            (names, format_number(best.value)),
+            ("under FCFS", format_number(best.fcfs)),
+            ("gain over FCFS", _per_cent(best.gain)),
+            ("mean response time", format_number(best.mean_response_time)),
+            ("quantum best for the mean", format_number(best.best_for_mean)),
+            (f"  {names} there", format_number(best.value_of_best_for_mean)),
+            ("base load", format_number(queue.base_load)),
+            ("slowdown threshold", format_number(answer["slowdown_threshold"])),
+        ]
+    )
+
+
+def read_objective(text: str) -> str | dict[str, float]:
+    """An objective by its name, or weights by names.
+
+    Examples
+    --------
+    >>> read_objective("p99"), read_objective("mean=0.7,p99=0.3")
+    ('p99', {'mean': 0.7, 'p99': 0.3})
+    """
+    if "=" not in text:
+        return text
+    pairs = [part.partition("=") for part in text.split(",")]
+    weights = {name.strip(): read_number(weight) for name, _, weight in pairs}
+    if len(weights) < len(pairs):
+        refuse("objective", text, "weights for different names")
+    return weights
 
 
 def _per_cent(gain: float | None) -> str:

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mlptsym.ledger import (
+    breaks,
     distribution,
     errata,
     gittins,
@@ -35,6 +36,7 @@ SECTIONS: dict[str, Callable[[], tuple[Entry, ...]]] = {
     "two-levels": two_levels.entries,
     "many-levels": many_levels.entries,
     "gradient": gradient.entries,
+    "breaks": breaks.entries,
     "limits": limits.entries,
     "distribution": distribution.entries,
     "laws": laws.entries,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from mlptsym.numeric.minima import Curve, Minimum, local_minima
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import mean_response_time, moments_needed, solve
+
+if TYPE_CHECKING:
+    from mlptsym.numeric.objectives import ObjectiveOptimum
 
 __all__ = ["Optimum", "optimal_quantum", "rule_of_thumb"]
 
@@ -90,7 +94,21 @@ class Optimum:
     open_quanta: tuple[tuple[float, float], ...] | None = None
 
 
-def optimal_quantum(queue: Queue, levels: float = 2, *, certify: bool = False) -> Optimum:
+@overload
+def optimal_quantum(
+    queue: Queue, levels: float = 2, *, objective: Literal["mean"] = "mean", certify: bool = False
+) -> Optimum: ...
+
+
+@overload
+def optimal_quantum(
+    queue: Queue, levels: float = 2, *, objective: str | Mapping[str, float], certify: bool = False
+) -> Optimum | ObjectiveOptimum: ...
+
+
+def optimal_quantum(
+    queue: Queue, levels: float = 2, *, objective: str | Mapping[str, float] = "mean", certify: bool = False
+) -> Optimum | ObjectiveOptimum:
     """The quantum θ in (0, ∞) that minimises E[T] under MLPT with k levels, FCFS (θ → ∞) included.
 
     Parameters
@@ -99,17 +117,22 @@ def optimal_quantum(queue: Queue, levels: float = 2, *, certify: bool = False) -
         If it is unstable under FCFS (and so under every policy), the answer is FCFS with an infinite mean and no gain.
     levels : int or inf
         k, from 2 to 2¹⁶, or infinitely many.
+    objective : str or mapping of str to float
+        What is to be small, E[T] if left out: a percentile of the response time such as ``"p99"``,
+        ``"mean-slowdown"`` for E[T/S], or a weighted sum such as ``{"mean": 0.7, "p99": 0.3}``.
     certify : bool
-        Enclose the minimum by interval arithmetic (see `mlptsym.numeric.certify`).
+        Enclose the minimum by interval arithmetic (see `mlptsym.numeric.certify`); for the mean only.
 
     Returns
     -------
     Optimum
+        For another objective than the mean, the `ObjectiveOptimum` of `mlptsym.numeric.objectives.best_quantum_for`,
+        which is found by a search and not claimed to be global.
 
     Raises
     ------
     ParameterError
-        If k is not among these.
+        If k or the objective is not among these, or a certificate is asked for another objective.
 
     Notes
     -----
@@ -141,6 +164,12 @@ def optimal_quantum(queue: Queue, levels: float = 2, *, certify: bool = False) -
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    if not isinstance(objective, str) or objective != "mean":
+        if certify:
+            validation.refuse("certify", certify, 'False for an objective other than "mean"')
+        from mlptsym.numeric.objectives import best_quantum_for
+
+        return best_quantum_for(queue, levels, objective)
     k = validation.levels("levels", levels, at_least=2)
     if LARGEST < k < math.inf:
         validation.refuse("levels", levels, f"a whole number >= 2 and <= {LARGEST}, or inf")
