@@ -14,6 +14,8 @@ for library in ("OMP", "OPENBLAS", "MKL", "VECLIB", "BLIS"):
 # Commands shown to users are run as written: `mlptsym` is the one beside the running interpreter.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
+collect_ignore = ["benchmarks"]  # run by `make bench`, some of it in another environment
+
 settings.register_profile(
     "deterministic",
     derandomize=True,  # the same examples in every run

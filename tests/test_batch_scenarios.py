@@ -323,6 +323,13 @@ def test_every_number_of_every_notebook_has_a_range_that_holds_its_default() -> 
         ("warmup", [0, 1000], [-1, 10**12]),
         ("seeds", [1, 8], [0, 10**9]),
         ("root_seed", [0, 10**30], [-1]),
+        ("lowest", [0.3], [0.0, -1.0]),
+        ("most_levels", [2, 64], [1, 65]),
+        ("points", [2, 100], [1, -3]),
+        ("preemptions", [[0, 2]], [[-1], [0.5]]),
+        ("probabilities", [[0.5, 0.99]], [[0.0], [0.5, 1.0]]),
+        ("processes", [1, 2], [0]),
+        ("beta_range", [[0.3, 1.0]], [[0.3, 1.1]]),
         ("longest", [12.0], [0.0, math.inf]),
     ],
 )

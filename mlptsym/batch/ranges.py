@@ -11,20 +11,32 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from mlptsym.validation import ParameterError, number
+from mlptsym.validation import ParameterError, integer, number
 
 __all__ = ["PLURALS", "check_range", "known_ranges"]
 
-PLURALS: Mapping[str, str] = {"betas": "beta", "gammas": "gamma", "thresholds": "threshold", "simulated": "quantum"}
+PLURALS: Mapping[str, str] = {
+    "beta_range": "beta",
+    "betas": "beta",
+    "gamma_range": "gamma",
+    "gammas": "gamma",
+    "probabilities": "probability",
+    "shortest": "quantum",
+    "simulated": "quantum",
+    "threshold_range": "threshold",
+    "thresholds": "threshold",
+}
 """Parameters that list values of another."""
 
 
 def known_ranges() -> Mapping[str, Callable[[Any], object]]:
     """By parameter, a function that refuses a value out of range with a `ParameterError`."""
+    from mlptsym.numeric.capped import CappedGittins
     from mlptsym.numeric.laws import Exponential, LogNormal
     from mlptsym.numeric.memory import LinearMemory
     from mlptsym.numeric.policies import MLPT
     from mlptsym.numeric.queue import Queue
+    from mlptsym.numeric.unequal import LARGEST as MOST_UNEQUAL_LEVELS
     from mlptsym.simulation.simulate import simulate_many
 
     queue = partial(Queue, Exponential(1.0))
@@ -40,8 +52,14 @@ def known_ranges() -> Mapping[str, Callable[[Any], object]]:
         "jobs": lambda value: simulation(jobs=value, warmup=0),
         "levels": lambda value: MLPT(quantum=1.0, levels=value),
         "longest": lambda value: number("longest", value, above=0),
+        "lowest": lambda value: number("lowest", value, above=0),
         "mean_size": lambda value: number("mean_size", value, above=0),
+        "most_levels": lambda value: integer("most_levels", value, at_least=2, at_most=MOST_UNEQUAL_LEVELS),
         "mu": lambda value: LogNormal(value, 1.0),
+        "points": lambda value: integer("points", value, at_least=2),
+        "preemptions": CappedGittins,
+        "probability": lambda value: number("probability", value, above=0, below=1),
+        "processes": lambda value: integer("processes", value, at_least=1),
         "quantum": lambda value: MLPT(quantum=value, levels=2),
         "root_seed": lambda value: simulation(root_seed=value),
         "seeds": lambda value: simulation(seeds=value),
