@@ -23,6 +23,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from mlptsym.numeric.capped import CappedGittins
 from mlptsym.numeric.laws import Deterministic, Exponential, LogNormal, Lomax
 from mlptsym.numeric.memory import LinearMemory, SaturatingMemory
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
@@ -418,7 +419,9 @@ class TestRefusals:
             ({"jobs": 10.5}, r"^jobs = 10.5 "),
             ({"jobs": 10**9}, r"^jobs = 1000000000 .* <= 100000000"),
             ({"warmup": -1}, r"^warmup = -1 "),
-            ({"jobs": 10**8, "warmup": 1}, r"^warmup = 1 .* <= 0"),
+            ({"warmup": 10**8 + 1}, r"^warmup = 100000001 .* <= 100000000"),
+            ({"jobs": 10**8, "warmup": 1, "control": True}, r"^warmup = 1 .* <= 0"),
+            ({"jobs": 10**8, "warmup": 1, "policy": CappedGittins(2)}, r"^warmup = 1 .* <= 0"),
             ({"seeds": 0}, r"^seeds = 0 "),
             ({"root_seed": -1}, r"^root_seed = -1 "),
             ({"workers": 0}, r"^workers = 0 "),

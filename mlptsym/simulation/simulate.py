@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +21,8 @@ from mlptsym.numeric.queue import Queue
 from mlptsym.simulation.control import ControlPlan, adjusted, compile_control, control_plan
 from mlptsym.simulation.gittins_kernel import RestoreLine, compile_gittins_kernel, run_gittins
 from mlptsym.simulation.kernels import compile_kernels, level_visits, run
-from mlptsym.simulation.traces import LARGEST, MOST_JOBS, draw_trace
+from mlptsym.simulation.streaming import Serve, in_pieces, mean_response_times
+from mlptsym.simulation.traces import LARGEST, MOST_JOBS, PIECE, draw_pieces, draw_trace
 from mlptsym.sweeps import on_cluster, sweep
 from mlptsym.validation import integer, number, refuse
 
@@ -162,7 +165,10 @@ def response_times(queue: Queue, policy: SimulatedPolicy, arrival_times: ArrayLi
         refuse(f"arrival_times[{index}]", arrivals[index], f"at least the time before it, {arrivals[index - 1]}")
     if not arrivals.size:
         return np.empty(0)
-    return _served(queue, policy, arrivals, _service_times(queue, intrinsic))[0]
+    service_times = _service_times(queue, intrinsic)
+    if isinstance(policy, CappedGittins):
+        return _by_index(queue, policy, arrivals, service_times)[0]
+    return _server(queue, policy, arrivals.size)(arrivals, service_times)
 
 
 def simulate(
@@ -185,14 +191,18 @@ def simulate(
     An unstable queue has no mean response time, but every finite trace has one: the answer is finite, tells how far
     the backlog has grown by then, and grows with `jobs`.
 
+    A trace of more than 2²⁰ jobs is drawn and served in pieces, one for each worker at a time: the memory needed does
+    not grow with `jobs`, unless the queue is unstable.  `CappedGittins` and control variates hold whole traces.
+
     Parameters
     ----------
     queue : Queue
     policy : FCFS, MLPT or CappedGittins
     jobs : int
-        Measured jobs of each seed, >= 1.
+        Measured jobs of each seed, from 1 to 10⁸.
     warmup : int
-        Jobs before them, which are served and not measured; at most 10⁸ jobs with the measured ones.
+        Jobs before them, which are served and not measured; at most 10⁸, and where whole traces are held, at most 10⁸
+        jobs together with the measured ones.
     seeds : int
         Number of independent traces, from 1 to 10⁵.
     root_seed : int
@@ -266,12 +276,13 @@ def simulate_many(
         refuse("policies", policies, "several policies, each CappedGittins, FCFS or MLPT")
     chosen = list(policies)
     _checked(queue, *chosen)
-    jobs = integer("jobs", jobs, at_least=1, at_most=MOST_JOBS)
-    warmup = integer("warmup", warmup, at_least=0, at_most=MOST_JOBS - jobs)
-    seeds = integer("seeds", seeds, at_least=1, at_most=MOST_SEEDS)
-    root_seed = integer("root_seed", root_seed, at_least=0)
     if not isinstance(control, (bool, np.bool_)):
         refuse("control", control, "True or False")
+    jobs = integer("jobs", jobs, at_least=1, at_most=MOST_JOBS)
+    whole = control or any(isinstance(policy, CappedGittins) for policy in chosen)
+    warmup = integer("warmup", warmup, at_least=0, at_most=MOST_JOBS - jobs if whole else MOST_JOBS)
+    seeds = integer("seeds", seeds, at_least=1, at_most=MOST_SEEDS)
+    root_seed = integer("root_seed", root_seed, at_least=0)
     workers = _processors() if workers is None else integer("workers", workers, at_least=1, at_most=MOST_WORKERS)
 
     def draw(seed: int) -> tuple[Floats, Floats]:
@@ -282,13 +293,23 @@ def simulate_many(
 
     def measure(run: Run, arrival_times: Floats, service_times: Floats) -> Measure:
         policy, plan = run
-        if plan is not None and not isinstance(policy, CappedGittins):
-            levels = _levels(queue, policy, service_times)
+        if isinstance(policy, CappedGittins):
+            responses, overheads = _by_index(queue, policy, arrival_times, service_times)
+            return float(responses[warmup:].mean()), float(overheads[warmup:].mean()), None
+        if plan is not None:
+            levels = _levels(queue, policy, service_times, service_times.size)
             responses, batches = plan.measure(arrival_times, service_times, *levels, lazy=policy.lazy)
             return float(responses[warmup:].mean()), math.nan, batches
-        responses, overheads = _served(queue, policy, arrival_times, service_times)
-        overhead = math.nan if overheads is None else float(overheads[warmup:].mean())
-        return float(responses[warmup:].mean()), overhead, None
+        server = _server(queue, policy, warmup + jobs)
+        (mean,) = mean_response_times(in_pieces(arrival_times, service_times), [server], jobs, warmup)
+        return mean, math.nan, None
+
+    def stream(seed: int, stopped: Callable[[], bool] = lambda: False) -> list[Measure]:
+        drawn = draw_pieces(queue.size, queue.arrival_rate, warmup + jobs, seed=seed, root_seed=root_seed)
+        trace = ((piece.arrival_times, _service_times(queue, piece.sizes)) for piece in drawn)
+        servers = [_server(queue, policy, warmup + jobs) for policy in chosen if not isinstance(policy, CappedGittins)]
+        means = mean_response_times(takewhile(lambda _: not stopped(), trace), servers, jobs, warmup)
+        return [(mean, math.nan, None) for mean in means]
 
     if not chosen:
         return ()
@@ -296,7 +317,9 @@ def simulate_many(
     if control:
         compile_control()
     runs = list(zip(chosen, plans, strict=True))
-    if on_cluster():
+    if warmup + jobs > PIECE and not whole:
+        rows = sweep(stream, range(seeds)) if on_cluster() else _streamed(stream, seeds, workers)
+    elif on_cluster():
         rows = sweep(lambda seed: _measured(measure, runs, draw(seed)), range(seeds))
     else:
         rows = list(_in_parallel(draw, measure, runs, seeds, workers))
@@ -348,6 +371,18 @@ def _in_parallel(
             raise
 
 
+def _streamed(
+    stream: Callable[[int, Callable[[], bool]], list[Measure]], seeds: int, workers: int
+) -> list[list[Measure]]:
+    """Measure every policy on the traces as they are drawn, each trace in a thread; an error ends them all."""
+    stopped = threading.Event()
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        try:
+            return list(pool.map(lambda seed: stream(seed, stopped.is_set), range(seeds)))
+        finally:
+            stopped.set()
+
+
 def _result(seed_means: Floats, seed_loads: Floats | None, jobs: int, warmup: int, root_seed: int) -> SimulationResult:
     """Mean and standard error over the seeds, safe from overflow."""
     seeds = seed_means.size
@@ -383,15 +418,6 @@ def _adjusted(plain: SimulationResult, plan: ControlPlan, batches: Sequence[Floa
     )
 
 
-def _served(
-    queue: Queue, policy: SimulatedPolicy, arrival_times: Floats, service_times: Floats
-) -> tuple[Floats, Floats | None]:
-    """Response times, and restore times where they are measured."""
-    if isinstance(policy, CappedGittins):
-        return _by_index(queue, policy, arrival_times, service_times)
-    return _response_times(queue, policy, arrival_times, service_times), None
-
-
 def _by_index(
     queue: Queue, policy: CappedGittins, arrival_times: Floats, service_times: Floats
 ) -> tuple[Floats, Floats]:
@@ -411,14 +437,19 @@ def _by_index(
     )
 
 
-def _response_times(queue: Queue, policy: Policy, arrival_times: Floats, service_times: Floats) -> Floats:
-    """Response times for service times S."""
-    return run(arrival_times, service_times, *_levels(queue, policy, service_times), lazy=policy.lazy)
+def _server(queue: Queue, policy: Policy, jobs: int) -> Serve:
+    """What gives response times for service times S, on a part of a trace of so many jobs."""
+
+    def serve(arrival_times: Floats, service_times: Floats) -> Floats:
+        return run(arrival_times, service_times, *_levels(queue, policy, service_times, jobs), lazy=policy.lazy)
+
+    return serve
 
 
-def _levels(queue: Queue, policy: Policy, service_times: Floats) -> tuple[Floats, Floats]:
-    """Boundaries that a trace may reach, and the restore costs there; what would take too long is refused."""
+def _levels(queue: Queue, policy: Policy, service_times: Floats, trace_jobs: int) -> tuple[Floats, Floats]:
+    """Boundaries that a part of a trace may reach, and the restore costs there; what would take too long is refused."""
     jobs, limit = service_times.size, float(service_times.max())
+    most = MOST_VISITS * jobs / trace_jobs
     if isinstance(policy, MLPT) and policy.quantum is not None:
         name, length = "quantum", policy.quantum
         if min(policy.levels - 1, limit / length) > MOST_LEVELS:
@@ -430,8 +461,8 @@ def _levels(queue: Queue, policy: Policy, service_times: Floats) -> tuple[Floats
         costs = queue.restore_cost(boundaries)
     if not (costs <= LARGEST).all():
         refuse("preemption_cost", queue.preemption_cost, f"at most {LARGEST:g} for the memory at the last boundary")
-    if jobs * (boundaries.size + 1) > MOST_VISITS and (visits := level_visits(service_times, boundaries)) > MOST_VISITS:
-        refuse(name, length, f"so long that {jobs} jobs take at most {MOST_VISITS:.0e} quanta, not {visits:.2e}")
+    if jobs * (boundaries.size + 1) > most and (visits := level_visits(service_times, boundaries)) > most:
+        refuse(name, length, f"so long that {jobs} jobs take at most {most:.0e} quanta, not {visits:.2e}")
     return boundaries, costs
 
 
