@@ -35,7 +35,7 @@ LOOP_COLUMNS = 2**14
 # which adds up plainly, so not too many
 LONGEST_LOOP = 2**16
 # part of the levels that would do to begin with, and the ratio by which they grow
-FIRST_PART, GROWTH = 0.35, 1.15
+FIRST_PART, GROWTH = 0.25, 1.12
 REMAINDER = 1e-13
 DIRECT_LEVELS = 2**20
 LEVEL_LIMIT = 2**22
@@ -308,16 +308,16 @@ def _levels_to_sum(queue: Queue, quanta: Floats) -> Floats:
     ages = mean * np.geomspace(1e-2, 1e12, 700)
     intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
     spare = max(1 - queue.base_load, 1e-3)
-    needed = np.full(len(quanta), MOST_LEVELS)
     with np.errstate(all="ignore"):  # what overflows is not small
         tails = TailIntegrals.at(queue, ages)
         per_level = (tails.moments[0] * mean + tails.mean) / mean
         by_cost = (slope / mean) ** 2 * tails.second / mean if slope else 0.0
-        for index, quantum in enumerate(quanta):
-            scale = (1 + intercept / mean + quantum / mean) ** 2 * (1 + mean / quantum) ** 2
-            small = scale * (per_level + by_cost) <= REMAINDER * spare
-            if small.any():
-                needed[index] = np.ceil(ages[int(np.argmax(small))] / quantum)
+        rest = per_level + by_cost
+        scale = (1 + intercept / mean + quanta / mean) ** 2 * (1 + mean / quanta) ** 2
+        # the first age from which on the rest is small enough
+        least = np.minimum.accumulate(np.where(np.isnan(rest), np.inf, rest))
+        place = np.searchsorted(-least, -REMAINDER * spare / scale)
+        needed = np.where(place < len(ages), np.ceil(np.append(ages, np.inf)[place] / quanta), MOST_LEVELS)
     return needed.clip(8, MOST_LEVELS)
 
 
