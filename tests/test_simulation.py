@@ -186,8 +186,12 @@ MUTATIONS = {
     "level emptied too early": ("if job == tail[level]:", "if True:"),
     "second level lost": ("above[left] = level", "pass"),
     "levels above the new one lost": ("above[level] = following", "above[level] = levels"),
-    "server runs ahead of arrivals": ("max(now, arrival_times[job] - origin)", "now"),
-    "clock moved while work is left": ("lowest == levels and now == arrival_times[job] - origin", "True"),
+    "server runs ahead of arrivals": ("max(now, arrived)", "now"),
+    "waiver kept by a job that completes at once": (
+        "response_times[job] = now - arrived\n                waived = False",
+        "response_times[job] = now - arrived",
+    ),
+    "clock moved while work is left": ("lowest == levels and now == arrived", "True"),
 }
 
 

@@ -14,9 +14,9 @@ from mlptsym.cli.options import (
     PreemptionCost,
     SlowdownFactor,
     SlowdownThreshold,
-    _scaled,
     read_memory,
     read_number,
+    scaled,
 )
 from mlptsym.cli.output import checked, print_json, print_rows
 
@@ -134,7 +134,7 @@ def fit(
     recorded = read_trace(trace, size_column, time_column, time_unit=time_unit, largest_size=read_number(largest_size))
     threshold = None
     if slowdown_threshold is not None:
-        threshold = _scaled("slowdown_threshold", slowdown_threshold, Empirical(recorded.sizes))
+        threshold = scaled("slowdown_threshold", slowdown_threshold, Empirical(recorded.sizes))
     found = fit_trace(
         recorded,
         tokens_per_second=_optional(tokens_per_second),

@@ -49,6 +49,7 @@ __all__ = [
     "read_queue",
     "read_simulated_policy",
     "read_size",
+    "scaled",
 ]
 
 SIZE_SYNTAX: Mapping[str, str] = {
@@ -277,7 +278,7 @@ def read_queue(
         arrival_rate=read_number(arrival_rate),
         slowdown_threshold=None
         if slowdown_threshold is None
-        else _scaled("slowdown_threshold", slowdown_threshold, law),
+        else scaled("slowdown_threshold", slowdown_threshold, law),
         slowdown_factor=read_number(slowdown_factor),
         preemption_cost=read_number(preemption_cost),
         memory=read_memory(memory),
@@ -311,10 +312,10 @@ def read_policy(
     if quanta is not None:
         if quantum is not None:
             refuse("quantum", quantum, "left out when --quanta is given")
-        return MLPT(quanta=[_scaled("quanta", part, queue.size) for part in quanta.split(",")], lazy=lazy, **count)
+        return MLPT(quanta=[scaled("quanta", part, queue.size) for part in quanta.split(",")], lazy=lazy, **count)
     if quantum is None:
         refuse("quantum", None, "a finite number > 0, together with --levels; or --quanta instead")
-    return MLPT(quantum=number("quantum", _scaled("quantum", quantum, queue.size), above=0), lazy=lazy, **count)
+    return MLPT(quantum=number("quantum", scaled("quantum", quantum, queue.size), above=0), lazy=lazy, **count)
 
 
 def read_simulated_policy(
@@ -344,7 +345,7 @@ def read_simulated_policy(
     _check_left_out({"levels": levels, "quantum": quantum, "quanta": quanta}, policy)
     if preemptions is None:
         refuse("preemptions", None, "a whole number >= 0 or inf, with --policy capped-gittins")
-    least = None if minimum_quantum is None else _scaled("minimum_quantum", minimum_quantum, queue.size)
+    least = None if minimum_quantum is None else scaled("minimum_quantum", minimum_quantum, queue.size)
     return CappedGittins(read_number(preemptions), minimum_quantum=least)
 
 
@@ -358,7 +359,7 @@ def _numbers(text: str) -> list[Any]:
     return [read_number(part) for part in text.split(",")]
 
 
-def _scaled(name: str, text: str, law: SizeLaw) -> Any:
+def scaled(name: str, text: str, law: SizeLaw) -> Any:
     """A number, or with an ``x`` behind it the mean size times that number."""
     factor = read_number(text[:-1]) if text.endswith(("x", "X")) else text
     if isinstance(factor, str):
