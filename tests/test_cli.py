@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
@@ -543,7 +544,7 @@ def test_a_multiple_of_an_infinite_mean_is_refused() -> None:
         (["--jobs", "1.5"], "--jobs 1.5: must be a whole number >= 1 and <= 100000000"),
         (["--jobs", "1e300"], "--jobs 1e300: must be a whole number >= 1 and <= 100000000"),
         (["--jobs", "9" * 5000], f"--jobs {'9' * 199}…: must be a whole number >= 1 and <= 100000000"),
-        (["--warmup", "-1"], "--warmup -1: must be a whole number >= 0 and <= 99900000"),
+        (["--warmup", "-1"], "--warmup -1: must be a whole number >= 0 and <= 100000000"),
         (["--seeds", "none"], "--seeds none: must be a whole number >= 1 and <= 100000"),
         (["--seed", "-5"], "--seed -5: must be a whole number >= 0"),
         (["--workers", "0"], "--workers 0: must be a whole number >= 1 and <= 1024"),
@@ -799,22 +800,26 @@ def test_a_terminal_that_cannot_show_a_character_is_no_error() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and signals")
-def test_interrupt_ends_a_simulation_at_once() -> None:
+@pytest.mark.parametrize(("function", "jobs"), [("_in_parallel", 1_000_000), ("_streamed", 5_000_000)])
+def test_interrupt_ends_a_simulation_at_once(function: str, jobs: int) -> None:
     program = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from mlptsym.simulation import simulate as module\n"
-        "before = module._in_parallel\n"
+        f"before = module.{function}\n"
         "def after(*arguments):\n"
         "    print('started', flush=True)\n"
         "    return before(*arguments)\n"
-        "module._in_parallel = after\n"
+        f"module.{function} = after\n"
         "from mlptsym.cli import main; sys.exit(main())"
     )
-    counts = ["--jobs", "5000000", "--seeds", "1000", "--levels", "inf", "--quantum", "0.05"]
+    counts = ["--jobs", str(jobs), "--seeds", "1000", "--levels", "inf", "--quantum", "0.05"]
     command = [sys.executable, "-c", program, "simulate", *SMALL, *counts]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes) as process:
+        never_begun = threading.Timer(60, process.kill)
+        never_begun.start()
         assert process.stdout.readline() == b"started\n"
+        never_begun.cancel()
         time.sleep(1)
         begin = time.monotonic()
         process.send_signal(signal.SIGINT)

@@ -20,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import mlptsym  # noqa: E402
 from benchmarks import crosscheck_rows, figures, scaling, simulation, theory  # noqa: E402
 from benchmarks.measure import Row  # noqa: E402
 
@@ -64,8 +65,8 @@ def _machine() -> dict[str, str | int]:
     model = next(
         (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.processor()
     )
-    names = ("mlptsym", "numpy", "scipy", "sympy", "numba")
-    versions = " ".join(f"{name} {version(name)}" for name in names)
+    names = ("numpy", "scipy", "sympy", "numba")
+    versions = ", ".join([f"mlptsym {mlptsym.__version__}", *(f"{name} {version(name)}" for name in names)])
     return {
         "processor": model,
         "cores": os.cpu_count() or 1,
