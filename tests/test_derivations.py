@@ -179,7 +179,7 @@ derivation(("a square", sp.expand((x + 1) ** 2)))"""
         nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
         outcome = run_nbval(path, options=("--nbval-sanitize-with", str(TYPESET)))
         assert "1 failed, 1 passed" in outcome.stdout
-        assert re.search(r"FAILED \S+::Cell 1$", outcome.stdout, re.MULTILINE)
+        assert re.search(r"FAILED \S+::Cell 1\b", outcome.stdout, re.MULTILINE)
 
 
 # Changed by a reader -------------------------------------------------------------------------------------------------

@@ -11,11 +11,13 @@ import json
 import math
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from unicodedata import normalize
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -140,16 +142,24 @@ def _draw(rows: list[Row]) -> None:
         colours = ["#0072B2" if row.met else "#D55E00" for row in rows]
         hatches = ["" if row.met else "////" for row in rows]
         axes.barh(places, [ratio - 0.05 for ratio in ratios], left=0.05, color=colours, hatch=hatches, height=0.6)
-        axes.set_yticks(places, [f"{row.work} / {row.against}" for row in rows])
+        axes.set_yticks(places, [_label(row) for row in rows])
         axes.tick_params(axis="y", labelsize=5.5)
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
         for place, (row, ratio) in enumerate(zip(rows, ratios, strict=True)):
-            axes.text(ratio * 1.05, place, f"{_number(row.ratio)}", va="center", fontsize=5.5)
+            axes.text(ratio * 1.05, place, f"{_number(row.ratio)}", va="center", fontsize=5.5, bbox=behind)
         axes.axvline(1, color="black", linewidth=0.8)
         axes.set(xscale="log", xlabel="ratio, in units of the ratio to reach", ylim=(len(rows) - 0.4, -0.6))
         axes.set_xlim(0.1, 3 * max(ratios))
         axes.grid(axis="y", visible=False)
         figure.savefig(HERE / "results.svg", metadata={"Date": None, "Creator": None})
         figure.savefig(HERE / "results.png", metadata={"Software": None}, dpi=200)
+
+
+def _label(row: Row) -> str:
+    """Raised digits as mathematics: the font has few of them."""
+    return re.sub(
+        "10([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda found: f"$10^{{{normalize('NFKC', found[1])}}}$", f"{row.work} / {row.against}"
+    )
 
 
 if __name__ == "__main__":
