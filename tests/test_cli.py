@@ -616,13 +616,15 @@ COMMANDS = {
     "response": [*SMALL, "--gamma", "0.1", "--levels", "2", "--quantum", "1"],
     "optimize": [*SMALL, "--gamma", "0.1", "--levels", "2"],
     "simulate": [*SMALL, "--gamma", "0.1", "--levels", "2", "--quantum", "1", *FEW_JOBS],
+    "percentiles": [*SMALL, "--gamma", "0.1", "--levels", "2", "--quantum", "1"],
 }
 MODEL = ["--size", "--rate", "--threshold", "--beta", "--gamma", "--memory", "--capacity"]
 POLICY = ["--policy", "--levels", "--quantum", "--quanta"]
 COUNTS = ["--jobs", "--warmup", "--seeds", "--seed", "--workers"]
 TAKES = {
     "response": MODEL + POLICY,
-    "optimize": [*MODEL, "--levels", "--a", "--b"],
+    "optimize": [*MODEL, "--levels", "--a", "--b", "--objective"],
+    "percentiles": [*MODEL, *POLICY, "--at"],
     "simulate": [*MODEL, *POLICY, "--preemptions", "--minimum-quantum", *COUNTS],
 }
 OPTIONS = st.sampled_from([(command, option) for command, options in TAKES.items() for option in options])
@@ -712,7 +714,10 @@ def test_numbers_beyond_floating_point_are_refused(monkeypatch: pytest.MonkeyPat
         assert "(the answer is not a number)" in refusal("response", *SMALL, *form)
 
 
-@given(st.sampled_from(["response", "optimize", "simulate"]), st.lists(st.text(max_size=10), max_size=5))
+ALL = ["response", "optimize", "percentiles", "simulate", "fit", "verify"]
+
+
+@given(st.sampled_from(ALL), st.lists(st.text(max_size=10), min_size=1, max_size=5))
 def test_any_words(command: str, words: list[str]) -> None:
     status, out, err = run(command, *words)
     if status:
