@@ -95,8 +95,10 @@ class CompiledFunction:
 
     def __call__(self, *values: ArrayLike, **named: ArrayLike) -> tuple[Floats, ...]:
         """Evaluate every expression; see the class."""
-        inputs = self._bind(values, named)
-        shape = np.broadcast_shapes(*(value.shape for value in inputs))
+        whole = not named and len(values) == len(self.arguments)
+        inputs = [np.asarray(value, dtype=float) for value in (values if whole else self._bind(values, named))]
+        shapes = {value.shape for value in inputs} - {()}
+        shape = np.broadcast_shapes(*shapes) if len(shapes) != 1 else shapes.pop()
         results: list[Floats] = [np.empty(0)] * len(self.expressions)
         with np.errstate(all="ignore"):
             for part in self._parts:
@@ -104,7 +106,7 @@ class CompiledFunction:
                     results[position] = value
         return tuple(results)
 
-    def _bind(self, values: tuple[ArrayLike, ...], named: dict[str, ArrayLike]) -> list[Floats]:
+    def _bind(self, values: tuple[ArrayLike, ...], named: dict[str, ArrayLike]) -> list[ArrayLike]:
         by_name: dict[str, ArrayLike] = dict(zip(self.arguments, values, strict=False))
         wrong = sorted(name for name in named if name not in self.arguments or name in by_name)
         missing = [name for name in self.arguments if name not in by_name and name not in named]
@@ -114,7 +116,7 @@ class CompiledFunction:
                 f"missing {missing}, unknown or repeated {wrong}"
             )
         by_name.update(named)
-        return [np.asarray(by_name[name], dtype=float) for name in self.arguments]
+        return [by_name[name] for name in self.arguments]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return compile_expressions, (dict(zip(self.arguments, self.symbols, strict=True)), self.expressions)
@@ -359,7 +361,7 @@ class _Part:
         if len(self.branches) == 1:
             return [_filled(value, shape) for value in self.branches[0](*inputs)]
         # conditions are combined by reductions over stacked operands, which need one common shape
-        wide = [np.broadcast_to(value, shape) for value in inputs]
+        wide = [value if value.shape == shape else np.broadcast_to(value, shape) for value in inputs]
         open_points = np.ones(shape, dtype=bool)
         results = [np.zeros(shape) for _ in self.positions]
         for test, branch in zip(self.conditions, self.branches, strict=True):

@@ -1,6 +1,7 @@
 """Running the figure notebooks: what is refused before anything runs, and what is there afterwards.
 
-Six kernels are started in all: four at once by the fixture `finished`, two to be ended before their time.
+Eight kernels are started in all: four at once by the fixture `finished`, two one after the other by `reused`, two to be
+ended before their time.
 """
 
 from __future__ import annotations
@@ -167,39 +168,51 @@ class _Machine:
 
     started: list[str]
     compiled: int = 0
+    workers: int = 0
     busy: int = 0
     most: int = 0
+    fatal: tuple[str, ...] = ()
 
-    def process(self, task: FigureTask, _scratch: Path, _environment: object) -> _Machine._Process:
-        self.started.append(task.name)
-        self.busy += 1
-        self.most = max(self.most, self.busy)
-        return self._Process(self, task, int(task.cost) + 1)
+    def worker(self, _scratch: Path, _environment: object) -> _Machine._Worker:
+        self.workers += 1
+        return self._Worker(self)
 
     def compile_kernels(self, _environment: object) -> None:
         assert not self.started
         self.compiled += 1
 
-    @dataclass
-    class _Process:
+    @dataclass(eq=False)
+    class _Worker:
         machine: _Machine
-        task: FigureTask
-        looks: int
+        name: str = ""
+        looks: int = 0
+        ended: bool = False
+
+        def start(self, task: FigureTask) -> None:
+            assert not self.name
+            self.name, self.looks = task.name, int(task.cost) + 1
+            self.machine.started.append(task.name)
+            self.machine.busy += 1
+            self.machine.most = max(self.machine.most, self.machine.busy)
 
         def state(self) -> FigureRun:
             self.looks -= 1
             if self.looks > 0:
-                return FigureRun(self.task.name, "running")
+                return FigureRun(self.name, "running")
             self.machine.busy -= 1
-            return FigureRun(self.task.name, "done")
+            name, self.name = self.name, ""
+            self.ended = name in self.machine.fatal
+            return FigureRun(name, "failed" if self.ended else "done")
 
 
+@pytest.mark.parametrize("fatal", [(), ("fig02",)])
 @pytest.mark.parametrize("jobs", [1, 2, 9])
 def test_longest_first_and_no_more_at_once_than_asked(
-    jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    jobs: int, fatal: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine = _Machine([])
-    monkeypatch.setattr(runner, "_Process", machine.process)
+    machine = _Machine([], fatal=fatal)
+    monkeypatch.setattr(runner, "_Worker", machine.worker)
+    monkeypatch.setattr(runner, "_end", lambda workers: None)
     monkeypatch.setattr(runner, "_compile_kernels", machine.compile_kernels)
     monkeypatch.setattr(runner, "_PAUSE", 0.0)
     costs = {"fig01": 1.0, "fig02": 4.0, "fig03": 0.0, "fig04": 4.0}
@@ -207,6 +220,7 @@ def test_longest_first_and_no_more_at_once_than_asked(
     assert [run.name for run in runner.run_tasks(tasks, jobs)] == list(costs)
     assert machine.started == ["fig02", "fig04", "fig01", "fig03"]
     assert machine.most == min(jobs, 4)
+    assert machine.workers == min(jobs + len(fatal), 4)  # one takes notebook after notebook, unless its process ended
     assert machine.compiled == (jobs > 1)
 
 
@@ -377,6 +391,40 @@ def test_nothing_is_left_behind(finished: _Finished) -> None:
     assert not [
         process for process in psutil.Process().children(recursive=True) if "ipykernel" in str(process.cmdline())
     ]
+
+
+@pytest.fixture(scope="module")
+def reused(tmp_path_factory: pytest.TempPathFactory) -> list[FigureRun]:
+    """Four notebooks one after the other, each with a folder of its own; the second fails."""
+    base = tmp_path_factory.mktemp("reused")
+    tasks = []
+    for number, last in enumerate(["left = 1", "import no_such_module", "left = 3", "left = 4"]):
+        report = "import os, json\nprint(json.dumps([os.getpid(), os.getcwd(), 'left' in dir(), gamma]))"
+        source = _notebook(base, f"fig0{number}", report, last)
+        tasks.append(FigureTask(f"fig0{number}", source, base / str(number), {"gamma": float(number)}, -number))
+    return runner.run_tasks(tasks, jobs=1)
+
+
+def _cells(run: FigureRun) -> list[nbformat.NotebookNode]:
+    """Parameters, those given, a report, the last cell."""
+    assert run.notebook is not None
+    cells = [cell for cell in nbformat.read(run.notebook, as_version=4).cells if cell.cell_type == "code"]
+    return cells[-4:]
+
+
+def test_a_kernel_takes_one_notebook_after_the_other(reused: list[FigureRun]) -> None:
+    assert [run.state for run in reused] == ["done", "failed", "done", "done"]
+    assert reused[1].error == "ModuleNotFoundError: No module named 'no_such_module'"
+    processes, folders, left, gammas = zip(*(json.loads(_cells(run)[2].outputs[0].text) for run in reused), strict=True)
+    assert processes[0] == processes[1] != processes[2] == processes[3]  # a new one after the failure
+    assert [Path(folder).name for folder in folders] == ["0", "1", "2", "3"]
+    assert left == (False, False, False, False)
+    assert gammas == (0.0, 1.0, 2.0, 3.0)
+
+
+def test_a_kernel_used_again_counts_its_cells_from_one(reused: list[FigureRun]) -> None:
+    for run in reused:
+        assert [cell.execution_count for cell in _cells(run)] == [1, 2, 3, 4]
 
 
 def test_process_that_cannot_even_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

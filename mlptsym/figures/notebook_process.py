@@ -1,8 +1,11 @@
-"""One notebook executed in a process of its own.
+"""Notebooks executed one after the other in a process of its own, on one kernel.
 
-`mlptsym.figures.runner` starts these processes, with the output folder as their working folder.  The parameters come as
-a line of JSON on standard input, which then stays open: when it closes, because the starting process has ended or was
-interrupted, the kernel and whatever it started are ended too.  JSON on standard output says how it went.
+`mlptsym.figures.runner` starts these processes.  Each notebook comes as a line of JSON on standard input, and a line of
+JSON on standard output says how it went.  When standard input closes, because all is done or the starting process has
+ended or was interrupted, the kernel and whatever it started are ended too.
+
+A kernel that has run a notebook is given the next one, after it has forgotten the names of the last: what the package
+has imported, derived and compiled by then is ready.  After a failure the next notebook gets a new kernel.
 """
 
 from __future__ import annotations
@@ -14,13 +17,15 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from mlptsym.figures.parameters import read_notebook
 from mlptsym.figures.record import write_whole
 
-__all__ = ["KERNEL", "execute", "main"]
+__all__ = ["KERNEL", "Kernel", "execute", "main"]
 
 KERNEL = "mlptsym"
 """Name of the kernelspec in the scratch folder, which runs this very interpreter."""
@@ -31,34 +36,41 @@ _OF_ONE_RUN = ("papermill", "execution")
 _LONGEST_SOCKET_PATH = 100
 
 
+_FORGET = "get_ipython().reset(); __import__('os').chdir({folder!r})"
+_SECONDS_TO_FORGET = 60
+
+
 def main(arguments: Sequence[str]) -> None:
-    """Execute a notebook and report on standard output.
+    """Execute notebooks until standard input closes.
 
     Parameters
     ----------
     arguments : sequence of str
-        The notebook, where the executed one goes, and a scratch folder, as in `execute`.
+        A scratch folder for this process alone, in the one that `mlptsym.figures.runner` has prepared.
+
+    Notes
+    -----
+    A line of input is an object with ``source``, ``target`` and ``parameters`` as in `execute`; a line of output one
+    with ``error``.
     """
-    source, target, scratch = map(Path, arguments)
-    parameters = json.loads(_first_line(0))
-    threading.Thread(target=_end_with_input, args=(scratch,), daemon=True).start()
+    (scratch,) = map(Path, arguments)
+    lines: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_listen, args=(lines, scratch), daemon=True).start()
     # The kernel inherits standard output, so the report gets a channel of its own and the rest goes to the log.
     report = os.dup(1)
     os.dup2(2, 1)
-    error = execute(source, target, parameters, scratch)
-    os.write(report, json.dumps({"error": error}).encode())
+    kernel = Kernel(scratch)
+    while True:
+        task = json.loads(lines.get())
+        error = execute(Path(task["source"]), Path(task["target"]), task["parameters"], kernel)
+        os.write(report, json.dumps({"error": error}).encode() + b"\n")
 
 
-def _first_line(descriptor: int) -> bytes:
-    line = bytearray()
-    while not line.endswith(b"\n") and (byte := os.read(descriptor, 1)):
-        line += byte
-    return bytes(line)
-
-
-def _end_with_input(scratch: Path) -> None:
-    while os.read(0, 1):
-        pass
+def _listen(lines: SimpleQueue[bytes], scratch: Path) -> None:
+    """Pass on the lines of standard input; end everything when it closes."""
+    with os.fdopen(0, "rb", closefd=False) as channel:
+        for line in channel:
+            lines.put(line)
     import psutil  # type: ignore[import-untyped]
 
     for child in psutil.Process().children(recursive=True):
@@ -68,7 +80,62 @@ def _end_with_input(scratch: Path) -> None:
     os._exit(1)
 
 
-def execute(source: Path, target: Path, parameters: Mapping[str, Any], scratch: Path) -> str | None:
+@dataclass
+class Kernel:
+    """A kernel for one notebook after the other.
+
+    Attributes
+    ----------
+    scratch : pathlib.Path
+        Where its connection files go.
+    started : int
+        How many kernels have been made so far.
+    manager : jupyter_client.AsyncKernelManager or None
+        That of the kernel in use.
+    """
+
+    scratch: Path
+    started: int = 0
+    manager: Any = None
+
+    def ready(self, folder: Path) -> Any:
+        """The manager of a kernel without names of earlier notebooks, with a working folder."""
+        from jupyter_core.utils import run_sync
+
+        os.chdir(folder)  # where a new kernel starts
+        if self.manager is None:
+            from jupyter_client.manager import AsyncKernelManager
+
+            connection = self.scratch / f"k{self.started}.json"
+            self.started += 1
+            # Sockets in a folder of one's own cannot be taken by another kernel that starts just then, as ports can.
+            short = sys.platform != "win32" and len(os.fsencode(connection)) <= _LONGEST_SOCKET_PATH
+            transport = "ipc" if short else "tcp"
+            self.manager = AsyncKernelManager(kernel_name=KERNEL, transport=transport, connection_file=str(connection))
+        else:
+            run_sync(self._forget)(folder)
+        return self.manager
+
+    async def _forget(self, folder: Path) -> None:
+        client = self.manager.client()
+        client.start_channels()
+        try:
+            await client.wait_for_ready(timeout=_SECONDS_TO_FORGET)
+            code = _FORGET.format(folder=str(folder))
+            await client.execute(code, silent=True, reply=True, timeout=_SECONDS_TO_FORGET)
+        finally:
+            client.stop_channels()
+
+    def discard(self) -> None:
+        """End the kernel: the next notebook gets a new one."""
+        from jupyter_core.utils import run_sync
+
+        manager, self.manager = self.manager, None
+        if manager is not None and manager.has_kernel:
+            run_sync(manager.shutdown_kernel)(now=True)
+
+
+def execute(source: Path, target: Path, parameters: Mapping[str, Any], kernel: Kernel) -> str | None:
     """Execute a notebook and keep the result, without what differs from run to run.
 
     Parameters
@@ -76,11 +143,12 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], scratch: 
     source : pathlib.Path
         The notebook; it stays as it is.
     target : pathlib.Path
-        Where the executed notebook goes.  One that failed goes to ``….failed.ipynb`` beside it instead.
+        Where the executed notebook goes; its folder is the working folder, so that it names no folder of this machine.
+        One that failed goes to ``….failed.ipynb`` beside it instead.
     parameters : mapping
         Values for its ``parameters`` cell.
-    scratch : pathlib.Path
-        A folder for this run alone, which `mlptsym.figures.runner` has prepared.
+    kernel : Kernel
+        What runs it.
 
     Returns
     -------
@@ -88,13 +156,9 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], scratch: 
         The last line of the error that ended it; None if all went well.
     """
     import papermill
-    from traitlets.config import Config
 
-    partial = scratch / "notebook.ipynb"
-    connection = scratch / "k.json"
-    # Sockets in a folder of one's own cannot be taken by another kernel that starts at the same moment, as ports can.
-    short = sys.platform != "win32" and len(os.fsencode(connection)) <= _LONGEST_SOCKET_PATH
-    manager = {"transport": "ipc" if short else "tcp", "connection_file": str(connection)}
+    partial = kernel.scratch / "notebook.ipynb"
+    partial.unlink(missing_ok=True)
     failed = target.with_suffix(".failed.ipynb")
     error = None
     try:
@@ -109,12 +173,14 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], scratch: 
             iopub_timeout=180,
             coalesce_streams=True,
             record_timing=False,
-            config=Config({"KernelManager": manager}),
+            km=kernel.ready(target.parent),
         )
     except papermill.PapermillExecutionError as problem:
         error = _last_line(f"{problem.ename}: {problem.evalue}")
     except Exception as problem:  # a kernel that died or never started: whatever it is, the other notebooks go on
         error = _last_line(f"{type(problem).__name__}: {problem}")
+    if error is not None:
+        kernel.discard()
     try:
         if partial.exists():
             executed = _without_run(read_notebook(partial), read_notebook(source))

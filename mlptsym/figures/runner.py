@@ -1,7 +1,8 @@
 """Figures from notebooks: which there are, whether what is asked for can be run, and running them side by side.
 
-Every notebook runs in a process of its own, in the output folder, on the interpreter that runs this code.  Nothing of
-the user's Jupyter, IPython or matplotlib set-up takes part, so that the same inputs give the same bytes everywhere.
+Notebooks run in processes beside this one, each of which takes one after the other, in its output folder, on the
+interpreter that runs this code.  Nothing of the user's Jupyter, IPython or matplotlib set-up takes part, so that the
+same inputs give the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +22,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from mlptsym.figures.notebook_process import KERNEL
@@ -265,7 +268,8 @@ def run_tasks(
         _make_folder(folder)
     runs = [FigureRun(task.name) for task in tasks]
     waiting = deque(sorted(range(len(tasks)), key=lambda place: -tasks[place].cost))
-    running: dict[int, _Process] = {}
+    workers: list[_Worker] = []
+    running: dict[int, _Worker] = {}
     with _scratch_folder() as scratch, shown_progress(progress) as show:
         environment = _environment(scratch)
         try:
@@ -276,17 +280,22 @@ def run_tasks(
                 if stop():
                     raise CancelledError
                 while waiting and len(running) < jobs:
+                    idle = [worker for worker in workers if worker not in running.values() and not worker.ended]
+                    if not idle:
+                        idle.append(_Worker(scratch / str(len(workers)), environment))
+                        workers.extend(idle)
                     place = waiting.popleft()
-                    running[place] = _Process(tasks[place], scratch / str(place), environment)
-                for place, process in list(running.items()):
-                    runs[place] = process.state()
+                    running[place] = idle[0]
+                    idle[0].start(tasks[place])
+                for place, worker in list(running.items()):
+                    runs[place] = worker.state()
                     if runs[place].state != "running":
                         del running[place]
                 show(runs)
                 if running:
                     time.sleep(_PAUSE)
         finally:
-            _end(list(running.values()))
+            _end(workers)
     return runs
 
 
@@ -351,68 +360,77 @@ def _compile_kernels(environment: Mapping[str, str]) -> None:
     subprocess.run([sys.executable, "-c", program], env=environment, check=False, **quiet)  # noqa: S603
 
 
-class _Process:
-    """A running `mlptsym.figures.notebook_process`."""
+class _Worker:
+    """A process of `mlptsym.figures.notebook_process`, which runs one notebook after the other."""
 
-    def __init__(self, task: FigureTask, scratch: Path, environment: Mapping[str, str]) -> None:
-        self.task = task
-        self.start = time.monotonic()
-        self.target = task.out / f"{task.name}.ipynb"
-        self.failed = self.target.with_suffix(".failed.ipynb")
-        self.failed.unlink(missing_ok=True)
+    def __init__(self, scratch: Path, environment: Mapping[str, str]) -> None:
         self.log = scratch / "log"
         scratch.mkdir()
         program = "import sys; from mlptsym.figures.notebook_process import main; main(sys.argv[1:])"
-        command = [sys.executable, "-c", program, *map(str, (task.source, self.target, scratch))]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(  # noqa: S603
-                command,
-                cwd=task.out,
+                [sys.executable, "-c", program, str(scratch)],
                 env={**environment, "IPYTHONDIR": str(scratch / "ipython")},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C reaches this process alone, which then ends them in order
             )
-        # The working folder is the output folder, so that an executed notebook names no folder of this machine.
+        self.answers: SimpleQueue[bytes] = SimpleQueue()
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
+        self.ended = False
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None  # noqa: S101
+        with self.process.stdout as channel:
+            for line in channel:
+                self.answers.put(line)
+        self.answers.put(b"")
+
+    def start(self, task: FigureTask) -> None:
+        """Give it a notebook."""
+        self.task, self.begin = task, time.monotonic()
+        self.target = task.out / f"{task.name}.ipynb"
+        self.failed = self.target.with_suffix(".failed.ipynb")
+        self.failed.unlink(missing_ok=True)
+        # The working folder will be the output folder, so that an executed notebook names no folder of this machine.
         parameters = {**task.parameters, OUTPUT_FOLDER: "."}
+        line = json.dumps({"source": str(task.source), "target": str(self.target), "parameters": parameters})
         assert self.process.stdin is not None  # noqa: S101
         with suppress(BrokenPipeError):
-            self.process.stdin.write(json.dumps(parameters).encode() + b"\n")
+            self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
 
     def state(self) -> FigureRun:
-        """What became of it so far."""
-        run = FigureRun(self.task.name, "running", time.monotonic() - self.start)
-        code = self.process.poll()
-        if code is None:
-            return run
-        assert self.process.stdout is not None  # noqa: S101
-        assert self.process.stdin is not None  # noqa: S101
-        with self.process.stdout as channel:
-            answer = channel.read()
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
+        """What became of its notebook so far."""
+        run = FigureRun(self.task.name, "running", time.monotonic() - self.begin)
         try:
+            answer = self.answers.get_nowait()
+        except Empty:
+            return run
+        if answer:
             error = json.loads(answer)["error"]
-        except ValueError:
+        else:
+            self.ended = True
             log = self.log.read_text(encoding="utf-8", errors="replace").strip()
-            error = f"its process ended early, with code {code}" + (f": {log.splitlines()[-1]}" if log else "")
+            error = f"its process ended early, with code {self.process.wait()}"
+            error += f": {log.splitlines()[-1]}" if log else ""
         if error is None:
             return replace(run, state="done", notebook=self.target)
         return replace(run, state="failed", error=error, notebook=self.failed if self.failed.exists() else None)
 
 
-def _end(processes: Sequence[_Process]) -> None:
+def _end(workers: Sequence[_Worker]) -> None:
     """End processes: their input closes, they end their kernels; what is left after a while is killed."""
-    for running in processes:
+    for worker in workers:
         with suppress(OSError):
-            running.process.stdin.close()  # type: ignore[union-attr]
+            worker.process.stdin.close()  # type: ignore[union-attr]
     deadline = time.monotonic() + _PATIENCE
-    for running in processes:
+    for worker in workers:
         try:
-            running.process.wait(max(0.0, deadline - time.monotonic()))
+            worker.process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            running.process.kill()
-            running.process.wait()
-        running.process.stdout.close()  # type: ignore[union-attr]
+            worker.process.kill()
+            worker.process.wait()
+        worker.listener.join()

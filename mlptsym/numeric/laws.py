@@ -133,7 +133,11 @@ class SizeLaw:
 
     def moment(self, order: int) -> float:
         """E[L^order] for order 0 … 3."""
-        return float(self.upper_moment(order, 0.0))
+        return self._moments[validation.integer("order", order, at_least=0, at_most=HIGHEST_ORDER)]
+
+    @cached_property
+    def _moments(self) -> tuple[float, ...]:
+        return tuple(float(self.upper_moment(order, 0.0)) for order in range(HIGHEST_ORDER + 1))
 
     @property
     def mean(self) -> float:
