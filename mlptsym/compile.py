@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -354,26 +355,37 @@ class _Part:
         for branch in range(len(conditions)):
             values = [e.args[branch][0] if isinstance(e, sp.Piecewise) else e for e in expressions]
             branches.append(sp.lambdify(stand_ins, values, modules=modules, cse=True))
-        tests = tuple(sp.lambdify(stand_ins, condition, modules=modules) for condition in conditions)
+        tests = tuple(_test(stand_ins, condition, modules) for condition in conditions)
         return cls(tuple(positions), tests, tuple(branches))
 
     def evaluate(self, inputs: list[Floats], shape: tuple[int, ...]) -> list[Floats]:
         if len(self.branches) == 1:
             return [_filled(value, shape) for value in self.branches[0](*inputs)]
-        # conditions are combined by reductions over stacked operands, which need one common shape
-        wide = [value if value.shape == shape else np.broadcast_to(value, shape) for value in inputs]
-        open_points = np.ones(shape, dtype=bool)
-        results = [np.zeros(shape) for _ in self.positions]
+        open_points = np.True_
+        results: list[Floats] = []
         for test, branch in zip(self.conditions, self.branches, strict=True):
-            here = open_points & np.broadcast_to(np.asarray(test(*wide), dtype=bool), shape)
+            here = open_points & test(*inputs)
             if here.all():
                 return [_filled(value, shape) for value in branch(*inputs)]
+            if not results:
+                results = [np.zeros(shape) for _ in self.positions]
             if here.any():
-                selected = [full[here] if value.shape else value for value, full in zip(inputs, wide, strict=True)]
+                here = np.broadcast_to(here, shape)
+                selected = [np.broadcast_to(value, shape)[here] if value.shape else value for value in inputs]
                 for result, value in zip(results, branch(*selected), strict=True):
                     result[here] = value
-            open_points &= ~here
+            open_points = open_points & ~here
         return results
+
+
+def _test(stand_ins: tuple[sp.Dummy, ...], condition: sp.Basic, modules: list[Any]) -> Callable[..., Any]:
+    """A condition as a function of inputs that broadcast (code for a whole ``And`` would stack its parts)."""
+    if not isinstance(condition, (sp.And, sp.Or)):
+        tested: Callable[..., Any] = sp.lambdify(stand_ins, condition, modules=modules)
+        return tested
+    combined = np.logical_and if isinstance(condition, sp.And) else np.logical_or
+    tests = [_test(stand_ins, part, modules) for part in condition.args]
+    return lambda *inputs: reduce(combined, [test(*inputs) for test in tests])
 
 
 def _filled(value: Any, shape: tuple[int, ...]) -> Floats:
