@@ -36,8 +36,8 @@ _OF_ONE_RUN = ("papermill", "execution")
 _LONGEST_SOCKET_PATH = 100
 
 
-_FORGET = "get_ipython().reset(); __import__('os').chdir({folder!r})"
-_SECONDS_TO_FORGET = 60
+_FRESH = "get_ipython().reset(); __import__('os').chdir({folder!r})"
+_SECONDS_TO_START = 180
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -60,6 +60,9 @@ def main(arguments: Sequence[str]) -> None:
     report = os.dup(1)
     os.dup2(2, 1)
     kernel = Kernel(scratch)
+    kernel.start()
+    import papermill  # noqa: F401, while the kernel starts
+
     while True:
         task = json.loads(lines.get())
         error = execute(Path(task["source"]), Path(task["target"]), task["parameters"], kernel)
@@ -98,31 +101,35 @@ class Kernel:
     started: int = 0
     manager: Any = None
 
+    def start(self) -> None:
+        """Start a kernel, without waiting for it, unless there is one."""
+        from jupyter_client.manager import AsyncKernelManager
+        from jupyter_core.utils import run_sync
+
+        if self.manager is not None:
+            return
+        connection = self.scratch / f"k{self.started}.json"
+        self.started += 1
+        # Sockets in a folder of one's own cannot be taken by another kernel that starts just then, as ports can.
+        short = sys.platform != "win32" and len(os.fsencode(connection)) <= _LONGEST_SOCKET_PATH
+        transport = "ipc" if short else "tcp"
+        self.manager = AsyncKernelManager(kernel_name=KERNEL, transport=transport, connection_file=str(connection))
+        run_sync(self.manager.start_kernel)(cwd=str(self.scratch))
+
     def ready(self, folder: Path) -> Any:
         """The manager of a kernel without names of earlier notebooks, with a working folder."""
         from jupyter_core.utils import run_sync
 
-        os.chdir(folder)  # where a new kernel starts
-        if self.manager is None:
-            from jupyter_client.manager import AsyncKernelManager
-
-            connection = self.scratch / f"k{self.started}.json"
-            self.started += 1
-            # Sockets in a folder of one's own cannot be taken by another kernel that starts just then, as ports can.
-            short = sys.platform != "win32" and len(os.fsencode(connection)) <= _LONGEST_SOCKET_PATH
-            transport = "ipc" if short else "tcp"
-            self.manager = AsyncKernelManager(kernel_name=KERNEL, transport=transport, connection_file=str(connection))
-        else:
-            run_sync(self._forget)(folder)
+        self.start()
+        run_sync(self._prepare)(folder)
         return self.manager
 
-    async def _forget(self, folder: Path) -> None:
+    async def _prepare(self, folder: Path) -> None:
         client = self.manager.client()
         client.start_channels()
         try:
-            await client.wait_for_ready(timeout=_SECONDS_TO_FORGET)
-            code = _FORGET.format(folder=str(folder))
-            await client.execute(code, silent=True, reply=True, timeout=_SECONDS_TO_FORGET)
+            await client.wait_for_ready(timeout=_SECONDS_TO_START)
+            await client.execute(_FRESH.format(folder=str(folder)), silent=True, reply=True, timeout=_SECONDS_TO_START)
         finally:
             client.stop_channels()
 
@@ -169,7 +176,7 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], kernel: K
             kernel_name=KERNEL,
             language="python",
             progress_bar=False,
-            start_timeout=180,
+            start_timeout=_SECONDS_TO_START,
             iopub_timeout=180,
             coalesce_streams=True,
             record_timing=False,

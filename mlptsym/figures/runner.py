@@ -274,8 +274,9 @@ def run_tasks(
         environment = _environment(scratch)
         try:
             show(runs)
-            if min(jobs, len(tasks)) > 1:
-                _compile_kernels(environment)
+            workers.extend(_Worker(scratch / str(place), environment) for place in range(min(jobs, len(tasks))))
+            if len(workers) > 1:
+                _compile_kernels(environment)  # while the workers' kernels start
             while waiting or running:
                 if stop():
                     raise CancelledError
