@@ -37,9 +37,15 @@ class TestFrequencies:
             estimate = np.abs(MANY.invert(transform, times) - MANY.invert(transform, times, 0.5)).max()
             assert error <= share * estimate and estimate < allowed
 
-    def test_exponentials(self) -> None:
+    @pytest.mark.parametrize("frequencies", [FEW, FEW.above])
+    def test_exponentials(self, frequencies: Frequencies) -> None:
         x = np.array([0.0, 0.3, 9.0])
-        np.testing.assert_allclose(FEW.exponentials(x), np.exp(-np.multiply.outer(x, FEW.points)), rtol=0, atol=1e-13)
+        expected = np.exp(-np.multiply.outer(x, frequencies.points))
+        np.testing.assert_allclose(frequencies.exponentials(x), expected, rtol=0, atol=1e-13)
+
+    def test_the_range_above_doubles_the_number(self) -> None:
+        assert np.append(FEW.points, FEW.above.points).tolist() == MANY.points.tolist()
+        assert FEW.above.highest == MANY.highest and FEW.above.above.count == 2 * FEW.above.count
 
     def test_fading_changes_nothing_up_to_the_horizon(self) -> None:
         x = np.linspace(0, 12, 100)
@@ -145,11 +151,12 @@ class TestWhatIsTakenOut:
 class TestTransforms:
     """What the numeric code assembles from tails is the derived transform."""
 
-    def test_level_by_level(self) -> None:
+    # nothing to speak of is faded out beyond
+    @pytest.mark.parametrize("frequencies", [Frequencies(400.0, 192), Frequencies(400.0, 192, 384)])
+    def test_level_by_level(self, frequencies: Frequencies) -> None:
         queue = mq.Queue(mq.Exponential(1.0), 0.4, preemption_cost=0.1)
         policy = mq.MLPT(quanta=[0.5, 1.5])
         levels = Levels.of(queue, policy, mq.solve(queue, policy).effective_load)
-        frequencies = Frequencies(400.0, 192)  # nothing to speak of is faded out beyond
         numbers = {arrival_rate: mp.mpf(0.4), boundary[1]: mp.mpf(0.5), boundary[2]: mp.mpf(2)}
         numbers |= {cost[1]: mp.mpf(0.5) * mp.mpf(0.1), cost[2]: 2 * mp.mpf(0.1)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ from mlptsym.numeric.policies import Policy
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import Solution, solve
 from mlptsym.numeric.response_moments import LevelMoments, level_moments, second_moment, second_moment_needs
-from mlptsym.numeric.waiting_transform import Levels, level_transforms
+from mlptsym.numeric.waiting_transform import Levels, LevelTransform, level_transforms
 
 __all__ = ["LevelDistribution", "ResponseTimeDistribution", "response_time_distribution"]
 
@@ -324,8 +324,14 @@ class _Octave:
     @classmethod
     def of(cls, levels: Levels, frequencies: Frequencies) -> _Octave:
         """With a given set of frequencies."""
+        return cls._from_transforms(levels, frequencies, level_transforms(levels, frequencies))
+
+    @classmethod
+    def _from_transforms(
+        cls, levels: Levels, frequencies: Frequencies, transforms: Iterable[LevelTransform]
+    ) -> _Octave:
         remainders, atoms, kinks, visited = [], [], [], []
-        for here in level_transforms(levels, frequencies):
+        for here in transforms:
             arrivals = arrivals_ahead(levels, here.level, frequencies.horizon)
             atom = atoms_of_wait(levels, here.level, arrivals, frequencies.horizon)
             kink = bends(levels, here.level, arrivals, frequencies)
@@ -353,12 +359,15 @@ class _Octave:
     @classmethod
     def resolved(cls, levels: Levels, horizon: float) -> _Octave:
         """With as many frequencies as it takes."""
-        count = FEWEST_FREQUENCIES
+        frequencies = Frequencies(horizon, FEWEST_FREQUENCIES)
+        transforms = list(level_transforms(levels, frequencies))
         while True:
-            octave = cls.of(levels, Frequencies(horizon, count))
-            if octave._unsettled() <= SETTLED or count == MOST_FREQUENCIES:
+            octave = cls._from_transforms(levels, frequencies, transforms)
+            if octave._unsettled() <= SETTLED or frequencies.count == MOST_FREQUENCIES:
                 return octave
-            count *= 2
+            above = level_transforms(levels, frequencies.above)
+            transforms = [here.continued(further) for here, further in zip(transforms, above, strict=True)]
+            frequencies = Frequencies(horizon, 2 * frequencies.count)
 
     def _unsettled(self) -> float:
         """Largest difference between half the frequencies and all of them, at even times and at the largest bends."""

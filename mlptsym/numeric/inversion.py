@@ -44,7 +44,7 @@ def _fading(position: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Frequencies:
-    """The points of a Fourier inversion for times up to a horizon.
+    """The points of a Fourier inversion for times up to a horizon, or a range of them.
 
     Attributes
     ----------
@@ -52,10 +52,13 @@ class Frequencies:
         T.
     count : int
         Number of frequencies, a multiple of 16.
+    first : int
+        How many there are below these.
     """
 
     horizon: float
     count: int
+    first: int = 0
 
     @property
     def damping(self) -> float:
@@ -65,7 +68,7 @@ class Frequencies:
     @property
     def highest(self) -> float:
         """The highest frequency."""
-        return self.count * math.pi / self.horizon
+        return (self.first + self.count) * math.pi / self.horizon
 
     @property
     def width(self) -> float:
@@ -75,13 +78,21 @@ class Frequencies:
     @cached_property
     def points(self) -> Complexes:
         """The points s, shape (count,)."""
-        return (self.damping + 1j * math.pi / self.horizon * np.arange(self.count)).astype(complex)
+        numbers = np.arange(self.first, self.first + self.count)
+        return (self.damping + 1j * math.pi / self.horizon * numbers).astype(complex)
+
+    @property
+    def above(self) -> Frequencies:
+        """The range above these that doubles their number from zero."""
+        number = self.first + self.count
+        return Frequencies(self.horizon, number, number)
 
     def exponentials(self, x: Floats) -> Complexes:
         """e^{−sx}, shape (len(x), count)."""
-        step = math.pi / self.horizon
-        coarse = np.exp(-1j * step * BLOCK * np.multiply.outer(x, np.arange(self.count // BLOCK)))
-        fine = np.exp(-np.multiply.outer(x, self.points[:BLOCK]))
+        step = 1j * math.pi / self.horizon
+        blocks = self.first + BLOCK * np.arange(self.count // BLOCK)
+        coarse = np.exp(-step * np.multiply.outer(x, blocks))
+        fine = np.exp(-np.multiply.outer(x, self.damping + step * np.arange(BLOCK)))
         product: Complexes = coarse[:, :, None] * fine[:, None, :]
         return product.reshape(len(x), self.count)
 
@@ -91,12 +102,12 @@ class Frequencies:
         return faded
 
     def invert(self, values: Complexes, times: Floats, share: float = 1.0) -> Floats:
-        """The functions of transforms.
+        """The functions of transforms at all points from zero.
 
         Parameters
         ----------
         values : array, shape (…, count)
-            Transforms at `points`.
+            Transforms at `points`, of which ``first`` is zero.
         times : array, shape (n,)
             In (0, T].
         share : float

@@ -167,6 +167,11 @@ class LevelTransform:
     ahead: Complexes
     piece: Complexes
 
+    def continued(self, above: LevelTransform) -> LevelTransform:
+        """With further frequencies."""
+        ahead, piece = np.append(self.ahead, above.ahead), np.append(self.piece, above.piece)
+        return LevelTransform(self.level, ahead, piece)
+
 
 def level_transforms(levels: Levels, frequencies: Frequencies) -> Iterator[LevelTransform]:
     """Transforms of all levels in which jobs complete within the horizon.

@@ -28,7 +28,9 @@ def rows() -> Iterator[Row]:
         tasks = plan_figures(out=place / "empty", notebooks=_empty(notebooks, place / "notebooks"))
         start = timed(lambda: _each_by_itself(tasks, cores))
     simulated = _simulations() / cores
-    note = f"kernels {start:.1f} s, simulation of figures 6 to 8 {simulated:.1f} s, on {cores} cores; within 2× is asked"
+    note = (
+        f"kernels {start:.1f} s, simulation of figures 6 to 8 {simulated:.1f} s, on {cores} cores; within 2× is asked"
+    )
     yield Row(
         f"make figures, all {len(notebooks)} figures",
         "a kernel for each that starts and imports, and simulation at C speed",
