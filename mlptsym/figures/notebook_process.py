@@ -24,8 +24,9 @@ from typing import Any
 
 from mlptsym.figures.parameters import read_notebook
 from mlptsym.figures.record import write_whole
+from mlptsym.validation import ParameterError
 
-__all__ = ["KERNEL", "Kernel", "execute", "main"]
+__all__ = ["KERNEL", "Kernel", "execute", "main", "task_line"]
 
 KERNEL = "mlptsym"
 """Name of the kernelspec in the scratch folder, which runs this very interpreter."""
@@ -50,8 +51,7 @@ def main(arguments: Sequence[str]) -> None:
 
     Notes
     -----
-    A line of input is an object with ``source``, ``target`` and ``parameters`` as in `execute`; a line of output one
-    with ``error``.
+    A line of input is that of `task_line`; a line of output is an object with ``error``.
     """
     (scratch,) = map(Path, arguments)
     lines: SimpleQueue[bytes] = SimpleQueue()
@@ -65,8 +65,18 @@ def main(arguments: Sequence[str]) -> None:
 
     while True:
         task = json.loads(lines.get())
-        error = execute(Path(task["source"]), Path(task["target"]), task["parameters"], kernel)
+        source, target = (Path(os.fsdecode(task[name].encode("latin-1"))) for name in ("source", "target"))
+        error = execute(source, target, task["parameters"], kernel)
         os.write(report, json.dumps({"error": error}).encode() + b"\n")
+
+
+def task_line(source: Path, target: Path, parameters: Mapping[str, Any]) -> bytes:
+    """What tells a process to execute a notebook, as in `execute`.
+
+    Paths go as their bytes: the process may have another encoding of file names than the one that starts it.
+    """
+    places = {name: os.fsencode(path).decode("latin-1") for name, path in (("source", source), ("target", target))}
+    return json.dumps({**places, "parameters": parameters}).encode() + b"\n"
 
 
 def _listen(lines: SimpleQueue[bytes], scratch: Path) -> None:
@@ -104,7 +114,7 @@ class Kernel:
     def start(self) -> None:
         """Start a kernel, without waiting for it, unless there is one."""
         from jupyter_client.manager import AsyncKernelManager
-        from jupyter_core.utils import run_sync
+        from nbclient.util import run_sync
 
         if self.manager is not None:
             return
@@ -118,7 +128,7 @@ class Kernel:
 
     def ready(self, folder: Path) -> Any:
         """The manager of a kernel without names of earlier notebooks, with a working folder."""
-        from jupyter_core.utils import run_sync
+        from nbclient.util import run_sync
 
         self.start()
         run_sync(self._prepare)(folder)
@@ -135,7 +145,7 @@ class Kernel:
 
     def discard(self) -> None:
         """End the kernel: the next notebook gets a new one."""
-        from jupyter_core.utils import run_sync
+        from nbclient.util import run_sync
 
         manager, self.manager = self.manager, None
         if manager is not None and manager.has_kernel:
@@ -195,6 +205,8 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], kernel: K
             write_whole(target if error is None else failed, content.encode())
     except OSError as problem:
         error = error or f"{target}: {problem.strerror}"
+    except ParameterError as problem:  # it was ended while it was written
+        error = error or str(problem)
     return error
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from mlptsym.figures.notebook_process import KERNEL
+from mlptsym.figures.notebook_process import KERNEL, task_line
 from mlptsym.figures.parameters import (
     OUTPUT_FOLDER,
     check_value,
@@ -397,10 +397,9 @@ class _Worker:
         self.failed.unlink(missing_ok=True)
         # The working folder will be the output folder, so that an executed notebook names no folder of this machine.
         parameters = {**task.parameters, OUTPUT_FOLDER: "."}
-        line = json.dumps({"source": str(task.source), "target": str(self.target), "parameters": parameters})
         assert self.process.stdin is not None  # noqa: S101
         with suppress(BrokenPipeError):
-            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.write(task_line(task.source, self.target, parameters))
             self.process.stdin.flush()
 
     def state(self) -> FigureRun:
