@@ -37,7 +37,7 @@ HERE = Path(__file__).parent
 def rows(peers_python: Path | None) -> Iterator[Row]:
     """Every row; those of other simulators if they are installed."""
     yield from against_c()
-    yield eight_seeds()
+    yield from eight_seeds()
     yield two_workers()
     if peers_python is not None:
         yield from against_peers(peers_python)
@@ -47,32 +47,55 @@ def rows(peers_python: Path | None) -> Iterator[Row]:
 
 
 @cache
-def reference() -> Callable[..., None]:
-    """The plain loop in C."""
+def compiled(name: str) -> ctypes.CDLL:
+    """A file of C code as a library."""
     compiler = shutil.which("gcc")
     if compiler is None:
         raise SystemExit("gcc is missing: the reference in C cannot be compiled (Debian: apt-get install gcc)")
     with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "reference.so"
+        library = Path(folder) / f"{name}.so"
         flags = ["-O3", "-march=native", "-shared", "-fPIC"]
-        subprocess.run([compiler, *flags, "-o", library, HERE / "reference.c"], check=True)
-        serve = ctypes.CDLL(str(library)).serve
-    pointer = ctypes.c_void_p
-    counted = [pointer, pointer, ctypes.c_long, pointer, pointer, pointer, ctypes.c_long, ctypes.c_int, pointer]
-    serve.argtypes, serve.restype = counted, None
-    return serve
+        subprocess.run([compiler, *flags, "-o", library, HERE / f"{name}.c"], check=True)
+        return ctypes.CDLL(str(library))
 
 
 def by_c(arrivals: Floats, service: Floats, boundaries: Floats, costs: Floats) -> Floats:
-    """Response times by the reference."""
-    starts = np.concatenate([[0.0], boundaries])
-    ends = np.concatenate([boundaries, [math.inf]])
-    paid = np.concatenate([[0.0], costs])
+    """Response times by the plain loop in C."""
+    serve = compiled("reference").serve
+    pointer = ctypes.c_void_p
+    counted = [pointer, pointer, ctypes.c_long, pointer, pointer, pointer, ctypes.c_long, ctypes.c_int, pointer]
+    serve.argtypes, serve.restype = counted, None
     response = np.empty_like(arrivals)
-    arrays = [array.ctypes.data for array in (arrivals, service)]
-    levels = [array.ctypes.data for array in (starts, ends, paid)]
-    reference()(*arrays, arrivals.size, *levels, starts.size, 0, response.ctypes.data)
+    levels = _levels(boundaries, costs)
+    serve(*_addresses(arrivals, service), arrivals.size, *_addresses(*levels), costs.size + 1, 0, *_addresses(response))
     return response
+
+
+def by_interleaved_c(arrivals: Floats, service: Floats, boundaries: Floats, costs: Floats, together: int) -> Floats:
+    """Response times of several traces, one a row, so many in turns by one loop."""
+    serve = compiled("interleaved").serve_interleaved
+    pointer, long = ctypes.c_void_p, ctypes.c_long
+    serve.argtypes, serve.restype = [*[pointer] * 2, *[long] * 2, *[pointer] * 3, long, pointer], None
+    response = np.empty_like(arrivals)
+    levels = _levels(boundaries, costs)
+    for first in range(0, len(arrivals), together):
+        here = slice(first, first + together)
+        given = _addresses(arrivals[here], service[here])
+        serve(*given, arrivals.shape[1], together, *_addresses(*levels), costs.size + 1, *_addresses(response[here]))
+    return response
+
+
+def _levels(boundaries: Floats, costs: Floats) -> tuple[Floats, Floats, Floats]:
+    """Where each level starts and ends, and what is paid."""
+    return (
+        np.concatenate([[0.0], boundaries]),
+        np.concatenate([boundaries, [math.inf]]),
+        np.concatenate([[0.0], costs]),
+    )
+
+
+def _addresses(*arrays: Floats) -> list[int]:
+    return [array.ctypes.data for array in arrays]
 
 
 @cache
@@ -111,18 +134,31 @@ def against_c() -> Iterator[Row]:
         )
 
 
-def eight_seeds() -> Row:
-    """Eight traces on one core."""
-    several = [(*trace, *policy_arrays(math.inf, 3.0, trace[1].max())) for trace in traces(8)]
-    times = race(
-        {
-            "ours": lambda: [run(*arrays, lazy=False) for arrays in several],
-            "C": lambda: [by_c(*arrays) for arrays in several],
-        },
-        11,
-    )
+def eight_seeds() -> Iterator[Row]:
+    """Eight traces on one core, also by C with several traces interleaved."""
+    policies = ((2, 1.0), (10, 1.0), (math.inf, 3.0))
+    longest = max(service.max() for _, service in traces(8))
+    arrivals, service = (np.array(rows) for rows in zip(*traces(8), strict=True))
+    ratios: dict[str, list[float]] = {}
+    for levels, quantum in policies:
+        arrays = policy_arrays(levels, quantum, longest)
+        runners: dict[str, Callable[[], object]] = {
+            "ours": lambda arrays=arrays: [run(*trace, *arrays, lazy=False) for trace in traces(8)],
+            "C": lambda arrays=arrays: [by_c(*trace, *arrays) for trace in traces(8)],
+        }
+        for together in (2, 4, 8):
+            runners[f"{together}"] = lambda a=arrays, n=together: by_interleaved_c(arrivals, service, *a, n)
+            plain = np.array([by_c(*trace, *arrays) for trace in traces(8)])
+            np.testing.assert_array_equal(by_interleaved_c(arrivals, service, *arrays, together), plain)
+        times = race(runners, 7)
+        for name in times.keys() - {"C"}:
+            ratios.setdefault(name, []).append(times["C"] / times[name])
     note = "open: see the page on speed in the README"
-    return row("MLPT simulation, 8 seeds, one core", "C, plain loop", times, "ours", "C", None, note)
+    yield Row("MLPT simulation, 8 seeds, one core", "C, plain loop", geometric_mean(ratios["ours"]), note=note)
+    for together in ("2", "4", "8"):
+        note = "k = 2, 10 and ∞: " + ", ".join(f"{ratio:.2f}" for ratio in ratios[together])
+        work = f"C, {together} of 8 seeds interleaved"
+        yield Row(work, "C, plain loop", geometric_mean(ratios[together]), note=note)
 
 
 def two_workers() -> Row:
