@@ -164,8 +164,9 @@ def solve(queue: Queue, policy: Policy) -> Solution:
 def _refuse_overflow(queue: Queue, policy: Policy, times: Floats, loads: Floats) -> None:
     """Refuse a queue in which something other than a moment that is infinite has overflowed."""
     infinite = queue.size.moment_limit <= moments_needed(queue, policy.levels)
-    saturated = loads > 1 - 1e-9  # the next rounding decides, and 1/(1 − ρ)² may be anything
-    if np.isnan(loads).any() or not (np.isfinite(times) | saturated | infinite).all():
+    without_answer = loads[~np.isfinite(times)]
+    saturated = without_answer > 1 - 1e-9  # the next rounding decides, and 1/(1 − ρ)² may be anything
+    if np.isnan(without_answer).any() or not (saturated | infinite).all():
         validation.refuse("queue", queue, "of sizes, rates and costs whose products stay below 1e308")
 
 
@@ -207,7 +208,11 @@ def _finite(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> tuple[Floa
 
 def _stable(times: Floats, loads: Floats) -> Floats:
     """E[T] where the queue is stable, else ``inf``; a load within rounding of one may come out on either side."""
-    return np.where((loads < 1) & ~((times <= 0) | np.isnan(times) & (loads > 1 - 1e-9)), times, np.inf)
+    stable = times.copy()
+    doubtful = np.flatnonzero(~((loads < 1) & (times > 0)))
+    overflowed = np.isnan(times[doubtful]) & (loads[doubtful] <= 1 - 1e-9)
+    stable[doubtful[~overflowed]] = np.inf
+    return stable
 
 
 def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
