@@ -2,6 +2,8 @@
 
 import math
 
+import mpmath
+import numba
 import numpy as np
 import pytest
 import sympy as sp
@@ -112,6 +114,47 @@ def test_point_functions_keep_the_far_tail():
     x, y = sp.symbols("x y", positive=True)
     function = compile_point_function(compile_expressions({"x": x, "y": y}, [sp.erfc(-(x - y)), sp.erfc(y - x)]))
     assert function.evaluate(1.0, 21.0) == pytest.approx([5.395865611607901e-176] * 2, rel=1e-13)
+
+
+def test_the_error_function_has_its_last_digits():
+    """erfc in a vectorised loop, against 30 digits: near 0, on both sides, and as far out as it is a normal number."""
+    x = sp.Symbol("x", real=True)
+    erfc = compile_point_function(compile_expressions({"x": x}, [sp.erfc(x)])).evaluate
+
+    @numba.njit
+    def evaluate(points, values):
+        for i in range(points.size):
+            values[i] = erfc(points[i])[0]
+
+    points = np.concatenate([np.linspace(-6.5, 6.5, 701), np.linspace(6.5, 26.5, 401), np.geomspace(1e-300, 1, 101)])
+    values = np.empty_like(points)
+    evaluate(points, values)
+    with mpmath.workdps(30):
+        errors = [float(value / mpmath.erfc(point) - 1) for point, value in zip(points, values, strict=True)]
+    assert np.abs(errors).max() < 7e-16
+    ends, values = np.array([-INF, -1e300, -0.0, 0.0, 26.6, 28.0, 1e300, INF, math.nan]), np.empty(9)
+    evaluate(ends, values)
+    assert values == pytest.approx([2, 2, 1, 1, 1.08851258854e-309, 0, 0, 0, math.nan], rel=1e-9, abs=0, nan_ok=True)
+
+
+@pytest.mark.parametrize("columns", [1, 256, 300])
+def test_blocks_of_columns(monkeypatch, columns):
+    """Whole blocks and parts of them, with quanta in no order that take very different numbers of levels."""
+    queue, generator = queue_of(SERVED["LogNormal"]), np.random.default_rng(columns)
+    quanta = generator.permutation(np.geomspace(0.6, 20, columns))
+    for levels in (3, INF):
+        arrays, passed = both(monkeypatch, queue, mq.MLPT(quantum=quanta, levels=levels))
+        np.testing.assert_allclose(passed.effective_load, arrays.effective_load, rtol=5e-13)
+        np.testing.assert_allclose(passed.mean_response_time, arrays.mean_response_time, rtol=5e-13)
+
+
+def test_conditions_choose_without_jumps():
+    """A Piecewise in a point function: the first condition that holds, or NaN, and no trace of the other branches."""
+    x = sp.Symbol("x", real=True)
+    steps = sp.Piecewise((1 / x, x < 0), (sp.log(x), x > 2), (sp.S(3), x <= 1))
+    evaluate = compile_point_function(compile_expressions({"x": x}, [steps])).evaluate
+    found = [evaluate(value)[0] for value in (-4.0, 0.0, 1.0, 1.5, math.e)]
+    assert found == pytest.approx([-0.25, 3.0, 3.0, math.nan, 1.0], nan_ok=True)
 
 
 def test_constants_are_computed_once():

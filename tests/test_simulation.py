@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from mlptsym.numeric.capped import CappedGittins
 from mlptsym.numeric.laws import Deterministic, Exponential, LogNormal, Lomax
+from mlptsym.numeric.machine_code import machine_code
 from mlptsym.numeric.memory import LinearMemory, SaturatingMemory
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
@@ -478,39 +479,40 @@ class TestRefusals:
 class TestCompilation:
     trace = case([0, 0.5, 3.5], [3, 1, 2.5], [1, 1], [0.5, 0.25])
 
-    def test_the_loop_is_loaded_from_the_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.fixture(autouse=True)
+    def _as_in_a_new_process(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
-        assert kernels._compiled.__wrapped__().stats.cache_misses
-        assert kernels._compiled.__wrapped__().stats.cache_hits
+        monkeypatch.setattr(kernels, "machine_code", machine_code.__wrapped__)
+
+    def test_the_loop_is_loaded_from_the_cache(self) -> None:
+        assert kernels._compiled().stats.cache_misses
+        assert kernels._compiled().stats.cache_hits
 
     @pytest.mark.parametrize("content", [b"", b"\x80\x05garbage", None], ids=["empty", "garbage", "truncated"])
     @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
     def test_a_damaged_cache_is_mended(
         self, suffix: str, content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
-        kernels._compiled.__wrapped__()
+        kernels._compiled()
         (file,) = tmp_path.rglob(f"*.{suffix}")
         file.write_bytes(file.read_bytes()[:-100] if content is None else content)
-        mended = kernels._compiled.__wrapped__()
+        mended = kernels._compiled()
         assert not mended.stats.cache_hits
-        monkeypatch.setattr(kernels, "_compiled", lambda: mended)
-        np.testing.assert_array_equal(self.trace.simulated(), self.trace.literal())
-        monkeypatch.undo()
-        monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
-        assert kernels._compiled.__wrapped__().stats.cache_hits
+        with monkeypatch.context() as patch:
+            patch.setattr(kernels, "_compiled", lambda: mended)
+            np.testing.assert_array_equal(self.trace.simulated(), self.trace.literal())
+        assert kernels._compiled().stats.cache_hits
 
     @pytest.mark.parametrize("obstacle", ["no folder", "full disk"])
-    def test_nowhere_to_write_a_cache(self, obstacle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nowhere_to_write_a_cache(self, obstacle: str, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
         if obstacle == "no folder":
             monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
         else:
             monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "_open_for_write", fail)
-        compiled = kernels._compiled.__wrapped__()
+        compiled = kernels._compiled()
         monkeypatch.setattr(kernels, "_compiled", lambda: compiled)
         np.testing.assert_array_equal(self.trace.simulated(), self.trace.literal())
 

@@ -15,13 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym.numeric.laws import SizeLaw, moments_function
-from mlptsym.numeric.levels import LevelTotals, level_function, square_end_function, waiting_function
+from mlptsym.numeric.levels import (
+    LevelTotals,
+    level_function,
+    response_time,
+    square_end_function,
+    waiting_function,
+)
 from mlptsym.numeric.memory import growth_function
 from mlptsym.numeric.queue import Queue, service_functions, service_moments_function
 
-__all__ = ["LevelPass", "finite_totals", "has_level_loop"]
+__all__ = ["LevelPass", "finite_response_times", "has_level_loop"]
 
 Floats = NDArray[np.float64]
+
+# a block of columns takes each step together, in vectors and in cache; it has a row for each number of a column: those
+# carried from level to level, and those at the end of the next one
+WIDTH, CARRIED, NUMBERS = 256, 12, 16
+ROWS = range(0, NUMBERS * WIDTH, WIDTH)
+START, TAIL, FIRST, COST, PAID, OVERHEAD, WORK, CROSSING_SUM, CROSSINGS, SQUARES, WEIGHT, OFFSET = ROWS[:CARRIED]
+END, SIZE, TAIL_END, FIRST_END = ROWS[CARRIED:]
 
 
 @lru_cache(maxsize=256)
@@ -50,11 +63,11 @@ def has_level_loop(queue: Queue) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _loops(law: str, phases: tuple[int, ...], memory: str) -> tuple[Callable[..., None], Callable[..., None]]:
-    """The pass over all of finitely many levels of each column, and that over the next of infinitely many."""
+def _loops(law: str, phases: tuple[int, ...], memory: str) -> tuple[Callable[..., Any], ...]:
+    """The pass over all of finitely many levels, that over the next of infinitely many, and what both need to know."""
     import numba
 
-    from mlptsym.compile import compile_point_function
+    from mlptsym.compile import compile_point_function, point_choice
 
     moments: Any = _moments_at_point(law, phases)
     size_at = compile_point_function(service_functions()[1]).evaluate
@@ -65,113 +78,150 @@ def _loops(law: str, phases: tuple[int, ...], memory: str) -> tuple[Callable[...
     step = compile_point_function(level_function(False)).evaluate
     last_step = compile_point_function(level_function(True)).evaluate
     waiting = compile_point_function(waiting_function()).evaluate
-    moments_of, moments_at = moments.prepare, moments.evaluate
-    service_of, service_at = service.prepare, service.evaluate
-    growth_of, growth_at = growth.prepare, growth.evaluate
+    choice = point_choice()
+    moments_at, service_at, growth_at = moments.evaluate, service.evaluate, growth.evaluate
 
-    def constants(parameters: Any, memory_parameters: Any, at_threshold: Any, threshold: Any, factor: Any) -> Any:
-        """What stays the same in all levels."""
-        of_law, of_memory = moments_of(*parameters), growth_of(*memory_parameters)
-        return of_law, service_of(*at_threshold, threshold, factor), of_memory
-
-    def next_level(
-        end: Any, carried: Any, known: Any, reach: Any, slowdown: Any, mean: Any, rate: Any, cost_of: Any
-    ) -> Any:
-        start, tail, first, cost, paid, overhead, work, crossing_sum, _, square_sum, weight, offset = carried
+    def next_levels(columns: Any, block: Any, known: Any, slowdown: Any, environment: Any) -> None:
+        """One level of each of the first columns."""
         of_law, of_service, of_memory = known
         threshold, factor, slowed = slowdown
-        x = size_at(threshold, factor, end)[0]
-        tail_end, first_end = 0.0, 0.0
-        if x < reach:
-            tail_end, first_end = moments_at(of_law, x)
-        if slowed:
-            tail_end, first_end = service_at(of_service, tail_end, first_end, 0.0, 0.0, x)
-        cost_end = cost_of * growth_at(of_memory, end)[0]
-        before = start + paid
-        probability, served, _, crossing_step, square_step, crossing_end = step(
-            tail, tail_end, first, first_end, mean, start, end, cost, cost_end, before, first_end - end * tail_end
-        )
-        overhead += cost * tail
-        work_before, work = work, served + overhead
-        crossing_sum += crossing_step
-        crossings = crossing_sum + crossing_end
-        square_sum += square_step
-        own_weight, own_offset = waiting(rate, work_before, work, before, crossings)
-        weight += probability * own_weight
-        offset += probability * own_offset
-        paid += cost
-        sums = (paid, overhead, work, crossing_sum, crossings, square_sum, weight, offset)
-        return (end, tail_end, first_end, cost_end, *sums)
+        reach, mean, rate, cost_of = environment
+        for i in range(columns):
+            block[SIZE + i] = size_at(threshold, factor, block[END + i])[0]
+        for i in range(columns):
+            tail, first = moments_at(of_law, block[SIZE + i])
+            within = block[SIZE + i] < reach
+            block[TAIL_END + i], block[FIRST_END + i] = choice(within, tail, 0.0), choice(within, first, 0.0)
+        for i in range(columns):
+            start, end = block[START + i], block[END + i]
+            tail, tail_end, first, first_end = (
+                block[TAIL + i],
+                block[TAIL_END + i],
+                block[FIRST + i],
+                block[FIRST_END + i],
+            )
+            cost, before = block[COST + i], start + block[PAID + i]
+            if slowed:
+                tail_end, first_end = service_at(of_service, tail_end, first_end, 0.0, 0.0, block[SIZE + i])
+            cost_end = cost_of * growth_at(of_memory, end)[0]
+            probability, served, _, crossing_step, square_step, crossing_end = step(
+                tail, tail_end, first, first_end, mean, start, end, cost, cost_end, before, first_end - end * tail_end
+            )
+            overhead, crossing_sum = block[OVERHEAD + i] + cost * tail, block[CROSSING_SUM + i] + crossing_step
+            work, crossings = served + overhead, crossing_sum + crossing_end
+            weight, offset = waiting(rate, block[WORK + i], work, before, crossings)
+            block[START + i], block[TAIL + i], block[FIRST + i], block[COST + i] = end, tail_end, first_end, cost_end
+            block[PAID + i] += cost
+            block[OVERHEAD + i], block[WORK + i] = overhead, work
+            block[CROSSING_SUM + i], block[CROSSINGS + i] = crossing_sum, crossings
+            block[SQUARES + i] += square_step
+            block[WEIGHT + i] += probability * weight
+            block[OFFSET + i] += probability * offset
 
-    def last_level(carried: Any, mean: Any, rate: Any) -> Any:
-        start, tail, first, cost, paid, overhead, work, crossing_sum, _, square_sum, weight, offset = carried
-        before = start + paid
-        probability, served, _, crossing_step, square_step, crossing_end = last_step(
-            tail, 0.0, first, 0.0, mean, start, 0.0, cost, 0.0, before, 0.0
-        )
-        work_before, work = work, served + overhead + cost * tail
-        crossings = crossing_sum + crossing_step + crossing_end
-        own_weight, own_offset = waiting(rate, work_before, work, before, crossings)
-        weight, offset = weight + probability * own_weight, offset + probability * own_offset
-        return work, crossings, square_sum + square_step, weight, offset
+    def last_levels(columns: Any, block: Any, environment: Any) -> None:
+        """The level that runs to completion, of each of the first columns."""
+        _, mean, rate, _ = environment
+        for i in range(columns):
+            start, tail, first = block[START + i], block[TAIL + i], block[FIRST + i]
+            cost, before = block[COST + i], start + block[PAID + i]
+            probability, served, _, crossing_step, square_step, crossing_end = last_step(
+                tail, 0.0, first, 0.0, mean, start, 0.0, cost, 0.0, before, 0.0
+            )
+            work = served + (block[OVERHEAD + i] + cost * tail)
+            crossings = block[CROSSING_SUM + i] + crossing_step + crossing_end
+            weight, offset = waiting(rate, block[WORK + i], work, before, crossings)
+            block[WORK + i] = work
+            block[SQUARES + i] += square_step
+            block[WEIGHT + i] += probability * weight
+            block[OFFSET + i] += probability * offset
 
-    inlined = numba.njit(error_model="numpy", forceinline=True)
-    constants_, next_level_, last_level_ = inlined(constants), inlined(next_level), inlined(last_level)
+    options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    helper = numba.njit(**options)
+    next_levels_, last_levels_, total = helper(next_levels), helper(last_levels), helper(response_time)
 
     def all_levels(
-        quanta: Any, unit_boundaries: Any, furthest: Any, given: Any, slowdown: Any, environment: Any, sums: Any
+        quanta: Any,
+        unit_boundaries: Any,
+        square_end: Any,
+        furthest: Any,
+        known: Any,
+        slowdown: Any,
+        environment: Any,
+        times: Any,
+        effective_means: Any,
     ) -> None:
-        known = constants_(*given)
-        reach, mean, rate, cost_of = environment
-        for column in range(quanta.size):
-            carried = (0.0, 1.0, mean, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        _, mean, _, _ = environment
+        block = np.empty(NUMBERS * WIDTH)
+        for begin in range(0, quanta.size, WIDTH):
+            columns = min(WIDTH, quanta.size - begin)
+            block[:] = 0.0
+            block[TAIL : TAIL + WIDTH], block[FIRST : FIRST + WIDTH] = 1.0, mean
             for row in range(unit_boundaries.size):
-                end = min(unit_boundaries[row] * quanta[column], furthest)
-                carried = next_level_(end, carried, known, reach, slowdown, mean, rate, cost_of)
-            work, crossings, squares, weight, offset = last_level_(carried, mean, rate)
-            sums[0, column], sums[1, column], sums[2, column] = work, crossings, squares
-            sums[3, column], sums[4, column] = weight, offset
+                for i in range(columns):
+                    block[END + i] = min(unit_boundaries[row] * quanta[begin + i], furthest)
+                next_levels_(columns, block, known, slowdown, environment)
+            last_levels_(columns, block, environment)
+            for i in range(columns):
+                effective_means[begin + i] = block[WORK + i]
+                squares = block[SQUARES + i] + square_end
+                times[begin + i] = total(block[WORK + i], block[WEIGHT + i], squares, block[OFFSET + i])
 
     def further_levels(
-        quanta: Any, done: Any, counts: Any, furthest: Any, given: Any, slowdown: Any, environment: Any, state: Any
+        order: Any,
+        quanta: Any,
+        done: Any,
+        counts: Any,
+        furthest: Any,
+        known: Any,
+        slowdown: Any,
+        environment: Any,
+        state: Any,
     ) -> None:
-        known = constants_(*given)
-        reach, mean, rate, cost_of = environment
-        for column in range(quanta.size):
-            s = state[column]
-            carried = (s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11])
-            for row in range(done[column], counts[column]):
-                end = min((row + 1.0) * quanta[column], furthest)
-                carried = next_level_(end, carried, known, reach, slowdown, mean, rate, cost_of)
-            for place in range(12):
-                s[place] = carried[place]
+        block, quantum, number = np.empty(NUMBERS * WIDTH), np.empty(WIDTH), np.empty(WIDTH)
+        for begin in range(0, quanta.size, WIDTH):
+            here = order[begin : begin + WIDTH]
+            going = here.size
+            for i in range(here.size):
+                quantum[i], number[i] = quanta[here[i]], done[here[i]]
+                for place in range(CARRIED):
+                    block[place * WIDTH + i] = state[here[i], place]
+            for row in range(counts[here[0]] - done[here[0]]):
+                while counts[here[going - 1]] - done[here[going - 1]] <= row:
+                    going -= 1
+                for i in range(going):
+                    block[END + i] = min((number[i] + (row + 1.0)) * quantum[i], furthest)
+                next_levels_(going, block, known, slowdown, environment)
+            for i in range(here.size):
+                for place in range(CARRIED):
+                    state[here[i], place] = block[place * WIDTH + i]
+
+    def constants(*fixed: Any) -> tuple[Any, ...]:
+        """What stays the same in all levels, of the law, the slowdown and the memory."""
+        return tuple(part.prepare(*values) for part, values in zip((moments, service, growth), fixed, strict=True))
 
     compiled = numba.njit(nogil=True, error_model="numpy")
-    return compiled(all_levels), compiled(further_levels)
+    return compiled(all_levels), compiled(further_levels), constants
 
 
-def _inputs(queue: Queue) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[float, ...]]:
-    """What the loops are told of a queue."""
+def _loops_of(queue: Queue) -> tuple[Callable[..., None], Callable[..., None], tuple[Any, ...]]:
+    """The two loops, and what they are told of a queue."""
     threshold, factor = queue.slowdown
-    at_threshold = tuple(float(moment) for moment in queue.moments_at_threshold[False])
-    parameters = tuple(map(float, queue.size.parameters))
-    given = (parameters, tuple(map(float, queue.memory.parameters)), at_threshold, threshold, factor)
+    all_levels, further_levels, constants = _loops(
+        type(queue.size).__name__, queue.size.phases, type(queue.memory).__name__
+    )
+    at_threshold = (float(moment) for moment in queue.moments_at_threshold[False])
+    known = constants(
+        map(float, queue.size.parameters), (*at_threshold, threshold, factor), map(float, queue.memory.parameters)
+    )
+    # an age that nobody reaches in double precision, where all boundaries beyond it are put
+    furthest = 2 * float(queue.service_time(queue.size.reach))
     slowdown = (threshold, factor, (threshold, factor) != (0.0, 1.0))
     environment = (float(queue.size.reach), queue.mean_service_time, queue.arrival_rate, queue.preemption_cost)
-    return given, slowdown, environment
+    return all_levels, further_levels, (furthest, known, slowdown, environment)
 
 
-def _loops_of(queue: Queue) -> tuple[Callable[..., None], Callable[..., None]]:
-    return _loops(type(queue.size).__name__, queue.size.phases, type(queue.memory).__name__)
-
-
-def _furthest(queue: Queue) -> float:
-    """An age that nobody reaches in double precision, where all boundaries beyond it are put."""
-    return 2 * float(queue.service_time(queue.size.reach))
-
-
-def finite_totals(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> LevelTotals:
-    """What `mlptsym.numeric.levels.level_sums` sums to for finitely many levels.
+def finite_response_times(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> tuple[Floats, Floats]:
+    """E[T] and E[S^eff] for finitely many levels.
 
     Parameters
     ----------
@@ -184,15 +234,15 @@ def finite_totals(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> Leve
 
     Returns
     -------
-    LevelTotals
-        Of an unstable column without a meaning.
+    times, effective_means : array, shape (m,)
+        E[T] of an unstable column has no meaning.
     """
-    sums = np.empty((5, len(quanta)))
-    _loops_of(queue)[0](quanta, unit_boundaries, _furthest(queue), *_inputs(queue), sums)
-    work, crossings, squares, weight, offset = sums
+    times, effective_means = np.empty(len(quanta)), np.empty(len(quanta))
     no = np.nan  # nothing depends on what is beyond the last level
-    squares += square_end_function(True)(no, no, float(queue.total_moments[False][2]), no, no, no)[0]
-    return LevelTotals(work, squares, crossings, weight, offset)
+    square_end = float(square_end_function(True)(no, no, queue.service_moment(2), no, no, no)[0])
+    all_levels, _, told = _loops_of(queue)
+    all_levels(quanta, unit_boundaries, square_end, *told, times, effective_means)
+    return times, effective_means
 
 
 @dataclass(frozen=True)
@@ -219,8 +269,8 @@ class LevelPass:
     @classmethod
     def start(cls, queue: Queue, quanta: Floats) -> LevelPass:
         """Before the first level."""
-        state = np.zeros((len(quanta), 12))
-        state[:, 1], state[:, 2] = 1.0, queue.mean_service_time
+        state = np.zeros((len(quanta), CARRIED))
+        state[:, TAIL // WIDTH], state[:, FIRST // WIDTH] = 1.0, queue.mean_service_time
         return cls(queue, quanta, np.zeros(len(quanta), dtype=np.int64), state)
 
     def of(self, columns: NDArray[np.int64]) -> LevelPass:
@@ -230,8 +280,9 @@ class LevelPass:
     def through(self, counts: NDArray[np.int64]) -> LevelPass:
         """The sums through further levels, ``counts`` in all for each column."""
         state = self.state.copy()
-        further = _loops_of(self.queue)[1]
-        further(self.quanta, self.done, counts, _furthest(self.queue), *_inputs(self.queue), state)
+        _, further_levels, told = _loops_of(self.queue)
+        order = np.argsort(self.done - counts, kind="stable")  # those that go on longest first
+        further_levels(order, self.quanta, self.done, counts, *told, state)
         return LevelPass(self.queue, self.quanta, counts, state)
 
     @property
@@ -242,9 +293,11 @@ class LevelPass:
 
     def totals(self) -> LevelTotals:
         """What `mlptsym.numeric.levels.level_sums` sums to; of an unstable column it has no meaning."""
-        work, crossings, squares, weight, offset = self.state.T[[6, 8, 9, 10, 11]]
+        work, crossings, squares, weight, offset = (
+            self.state[:, row // WIDTH] for row in (WORK, CROSSINGS, SQUARES, WEIGHT, OFFSET)
+        )
         tail, first, second, _ = self.queue.service_moments(self.end, potential=True)
         cost = self.queue.restore_cost(self.end)
         total = float(self.queue.total_moments[True][2])
-        squares += square_end_function(False)(tail, second, total, self.end, cost, first - self.end * tail)[0]
-        return LevelTotals(work, squares, crossings, weight, offset)
+        rest = square_end_function(False)(tail, second, total, self.end, cost, first - self.end * tail)[0]
+        return LevelTotals(work, squares + rest, crossings, weight, offset)

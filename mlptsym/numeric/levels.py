@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from mlptsym.numeric.queue import Queue
 if TYPE_CHECKING:
     from mlptsym.compile import CompiledFunction
 
-__all__ = ["LevelSums", "LevelTotals", "level_sums"]
+__all__ = ["LevelSums", "LevelTotals", "level_sums", "response_time"]
 
 Floats = NDArray[np.float64]
 
@@ -90,6 +90,11 @@ def waiting_function() -> CompiledFunction:
     return compile_expressions(inputs, [terms.weight, terms.offset])
 
 
+def response_time(effective_mean: Any, weight: Any, squares: Any, offset: Any) -> Any:
+    """E[T], eq. (26), from the sums over all levels, see `LevelTotals`; of numbers or arrays."""
+    return effective_mean + weight * squares + offset
+
+
 @dataclass(frozen=True)
 class LevelTotals:
     """What is left of the levels when all of them are summed; one value per column.
@@ -114,7 +119,7 @@ class LevelTotals:
 
     def mean_response_time(self) -> Floats:
         """E[T], eq. (26)."""
-        total: Floats = self.effective_mean + self.weight * self.squares + self.offset
+        total: Floats = response_time(self.effective_mean, self.weight, self.squares, self.offset)
         return total
 
 

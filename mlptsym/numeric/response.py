@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.level_loop import LevelPass, finite_totals, has_level_loop
+from mlptsym.numeric.level_loop import LevelPass, finite_response_times, has_level_loop
 from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
@@ -31,7 +31,6 @@ Floats = NDArray[np.float64]
 BLOCK_CELLS = 2**15
 # from so many levels in all on, compiling a loop for them pays
 LOOP_CELLS = 2**20
-LOOP_COLUMNS = 2**14
 # which adds up plainly, so not too many
 LONGEST_LOOP = 2**16
 # part of the levels that would do to begin with, and the ratio by which they grow
@@ -165,8 +164,9 @@ def solve(queue: Queue, policy: Policy) -> Solution:
 def _refuse_overflow(queue: Queue, policy: Policy, times: Floats, loads: Floats) -> None:
     """Refuse a queue in which something other than a moment that is infinite has overflowed."""
     infinite = queue.size.moment_limit <= moments_needed(queue, policy.levels)
-    saturated = loads > 1 - 1e-9  # the next rounding decides, and 1/(1 − ρ)² may be anything
-    if np.isnan(loads).any() or not (np.isfinite(times) | saturated | infinite).all():
+    without_answer = loads[~np.isfinite(times)]
+    saturated = without_answer > 1 - 1e-9  # the next rounding decides, and 1/(1 − ρ)² may be anything
+    if np.isnan(without_answer).any() or not (saturated | infinite).all():
         validation.refuse("queue", queue, "of sizes, rates and costs whose products stay below 1e308")
 
 
@@ -192,15 +192,15 @@ def _finite(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> tuple[Floa
     if not queue.size.moment_limit > 1:
         return times, loads
     finite = queue.size.moment_limit > moments_needed(queue, rows)
-    in_one_pass = len(unit_boundaries) > 0 and rows * len(quanta) >= LOOP_CELLS and has_level_loop(queue)
-    width = LOOP_COLUMNS if in_one_pass else max(1, BLOCK_CELLS // rows)
+    if len(unit_boundaries) > 0 and rows * len(quanta) >= LOOP_CELLS and has_level_loop(queue):
+        times, means = finite_response_times(queue, unit_boundaries, quanta)
+        means *= queue.arrival_rate
+        return _stable(times if finite else np.full(len(quanta), np.inf), means), means
+    width = max(1, BLOCK_CELLS // rows)
     for start in range(0, len(quanta), width):
         block = slice(start, start + width)
         with np.errstate(all="ignore"):  # columns beyond stability are replaced below
-            if in_one_pass:
-                totals = finite_totals(queue, unit_boundaries, quanta[block])
-            else:
-                totals = level_sums(queue, _scaled(queue, unit_boundaries, quanta[block]), closed=True).totals
+            totals = level_sums(queue, _scaled(queue, unit_boundaries, quanta[block]), closed=True).totals
             loads[block] = queue.arrival_rate * totals.effective_mean
             times[block] = totals.mean_response_time() if finite else np.inf
     return _stable(times, loads), loads
@@ -208,7 +208,11 @@ def _finite(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> tuple[Floa
 
 def _stable(times: Floats, loads: Floats) -> Floats:
     """E[T] where the queue is stable, else ``inf``; a load within rounding of one may come out on either side."""
-    return np.where((loads < 1) & ~((times <= 0) | np.isnan(times) & (loads > 1 - 1e-9)), times, np.inf)
+    stable = times.copy()
+    doubtful = np.flatnonzero(~((loads < 1) & (times > 0)))
+    overflowed = np.isnan(times[doubtful]) & (loads[doubtful] <= 1 - 1e-9)
+    stable[doubtful[~overflowed]] = np.inf
+    return stable
 
 
 def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:

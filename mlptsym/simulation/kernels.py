@@ -6,10 +6,7 @@ and a queue the cost c_r of a preemption at each of them.  FCFS is the case with
 
 from __future__ import annotations
 
-import contextlib
-import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,36 +133,13 @@ def _serve(
             areas[upcoming - 1] += (now - began) * (wait + (now - began) / 2)
 
 
-@functools.cache
-def _compiled() -> Callable[..., None]:
-    """`_serve` as machine code, from Numba's cache on disk where there is a usable one.
-
-    A damaged cache is emptied and written again; without a place to write it, each process compiles anew (about a
-    second).  The loop holds no Python object and releases the interpreter's lock, so traces run in parallel threads.
-    """
-    import numba
-
-    given = numba.types.Array(numba.float64, 1, "C", readonly=True)
-    result = numba.types.Array(numba.float64, 1, "C")
-    nothing = numba.types.none
-    signature = numba.void(given, given, given, given, given, numba.boolean, result, nothing, nothing, nothing)
-
-    def build(*, cache: bool) -> Callable[..., None]:
-        compiled: Callable[..., None] = numba.njit(signature, nogil=True, cache=cache)(_serve)
-        return compiled
-
-    try:
-        return build(cache=True)
-    except Exception:  # what a damaged file raises is not foreseeable; an error of the loop itself comes back below
-        with contextlib.suppress(Exception):
-            damaged: Any = numba.njit(cache=True)(_serve)
-            damaged._cache.flush()
-            return build(cache=True)
-        return build(cache=False)
-
-
 _GIVEN, _WRITTEN = "Array(float64, 1, 'C', readonly=True)", "float64[::1]"
 _HEAD = f"{', '.join([_GIVEN] * 5)}, boolean, {_WRITTEN}"
+
+
+def _compiled() -> Callable[..., None]:
+    """`_serve` as machine code: it holds no Python object, so traces run in parallel threads."""
+    return machine_code(_serve, f"void({_HEAD}, none, none, none)")
 
 
 def _compiled_observed() -> Callable[..., None]:
