@@ -66,8 +66,8 @@ def parallel(jobs: int | None = None, *, dask: str | None = None) -> Iterator[No
     Raises
     ------
     ParameterError
-        If ``jobs`` is no whole number from 1 to 1024; if no scheduler answers at the address, its workers do not have two
-        threads between them within ten seconds, or a worker has other code or other versions.
+        If ``jobs`` is no whole number from 1 to 1024; if no scheduler answers at the address, its workers do not have
+        two threads between them within ten seconds, or a worker has other code or other versions.
 
     Examples
     --------

@@ -39,6 +39,8 @@ SMALLEST, LARGEST = 1e-30, 1e30
 # Numbers in one sequence that is no array yet: more of them, or an endless iterator, would fill the memory.
 LONGEST = 10**7
 
+LONGEST_NAME, LONGEST_PATH = 255, 4095  # bytes
+
 
 class ParameterError(ValueError):
     """A value outside its allowed range.
@@ -325,7 +327,7 @@ def path(name: str, value: object, allowed: str = "the name of a file") -> Path:
     Raises
     ------
     ParameterError
-        If the value is neither text nor a path, or holds a null character or one that no file name can hold.
+        If the value is neither text nor a path, holds a character that no file name can hold, or is too long for one.
 
     Examples
     --------
@@ -335,10 +337,15 @@ def path(name: str, value: object, allowed: str = "the name of a file") -> Path:
     if not isinstance(value, (str, os.PathLike)):
         refuse(name, value, allowed)
     text = os.fspath(value)
-    if not isinstance(text, str) or "\0" in text:
+    if not isinstance(text, str):
         refuse(name, value, allowed)
+    if "\0" in text:
+        refuse(name, text, f"{allowed}, without a null character")
     try:
-        os.fsencode(text)
+        parts = [os.fsencode(part) for part in Path(text).parts]
     except UnicodeEncodeError:
         refuse(name, value, allowed)
+    if sum(map(len, parts)) + len(parts) > LONGEST_PATH or max(map(len, parts), default=0) > LONGEST_NAME:
+        limits = f"at most {LONGEST_NAME} bytes, and {LONGEST_PATH} with its folders"
+        refuse(name, text, f"{allowed} (File name too long: {limits})")
     return Path(text)

@@ -264,7 +264,7 @@ def _scipy(law: SizeLaw) -> Any:
         case Lomax():
             return stats.lomax(law.shape, scale=law.scale)
         case _:
-            refuse("law", law, "a law that fit_laws fits")
+            raise ParameterError("law", law, "a law that fit_laws fits")
 
 
 def _log_mixture(law: HyperExponential, x: Floats, powers: int) -> Floats:

@@ -363,7 +363,7 @@ def _time(cell: object, scale: float) -> tuple[float, bool, str | None]:
         return 0.0, False, "time missing"
     value = _number(cell)
     if value is not None:
-        return (value * scale, False, None) if math.isfinite(value * scale) else (0.0, False, "time unreadable")
+        return (value * scale, False, None) if abs(value * scale) <= LARGEST else (0.0, False, "time unreadable")
     try:
         date = cell if isinstance(cell, datetime) else datetime.fromisoformat(str(cell).strip())
         zoned = date if date.tzinfo else date.replace(tzinfo=UTC)
@@ -519,5 +519,16 @@ def _cells(column: Any) -> list[object]:
 
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-    values: list[object] = column.to_pylist()
+    try:
+        values: list[object] = column.to_pylist()
+    except (ValueError, OverflowError, KeyError):  # a year that Python does not know, or a time zone
+        values = [_cell(scalar) for scalar in column]
     return values
+
+
+def _cell(scalar: Any) -> object:
+    """The value of a cell, or a text that is no number and no time."""
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError, KeyError):
+        return "unreadable"
