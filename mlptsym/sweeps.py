@@ -13,16 +13,18 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 from mlptsym.provenance import fingerprint
-from mlptsym.validation import ParameterError, integer, refuse
+from mlptsym.validation import LONGEST, ParameterError, flag, integer, refuse
 
 __all__ = ["ClusterLostError", "on_cluster", "parallel", "sweep", "sweep_as_completed"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+MOST_WORKERS = 1024
 _PATIENCE = 10.0  # seconds for a scheduler to answer, and for workers to join it
 _FEWEST_THREADS = 2  # with one, joblib would leave the cluster alone and work here
 
@@ -64,8 +66,8 @@ def parallel(jobs: int | None = None, *, dask: str | None = None) -> Iterator[No
     Raises
     ------
     ParameterError
-        If ``jobs`` is no whole number from 1; if no scheduler answers at the address, its workers do not have two
-        threads between them within ten seconds, or a worker has other code or other versions.
+        If ``jobs`` is no whole number from 1 to 1024; if no scheduler answers at the address, its workers do not have
+        two threads between them within ten seconds, or a worker has other code or other versions.
 
     Examples
     --------
@@ -76,7 +78,7 @@ def parallel(jobs: int | None = None, *, dask: str | None = None) -> Iterator[No
     """
     import joblib
 
-    chosen = None if jobs is None else integer("jobs", jobs, at_least=1)
+    chosen = None if jobs is None else integer("jobs", jobs, at_least=1, at_most=MOST_WORKERS)
     if dask is None:
         with joblib.parallel_config(n_jobs=-1 if chosen is None else chosen):
             yield
@@ -168,7 +170,7 @@ def sweep(function: Callable[[Item], Result], items: Iterable[Item], *, threads:
     Raises
     ------
     ParameterError
-        If the function or an item cannot be sent to a cluster.
+        If there is no function, no items or too many (10⁷), or one of them cannot be sent to a cluster.
     ClusterLostError
         If the cluster gives up or is gone.
 
@@ -177,7 +179,14 @@ def sweep(function: Callable[[Item], Result], items: Iterable[Item], *, threads:
     >>> sweep(abs, [-1, 2, -3], threads=True)
     [1, 2, 3]
     """
-    todo = list(items)
+    if not callable(function):
+        refuse("function", function, "a function of one argument")
+    if not isinstance(items, Iterable):
+        refuse("items", items, "the arguments, one after the other")
+    threads = flag("threads", threads)
+    todo = list(islice(items, LONGEST + 1))
+    if len(todo) > LONGEST:
+        refuse("items", items, f"at most {LONGEST} arguments")
     if on_cluster():
         _check_sendable(function, todo)
     results = dict(sweep_as_completed(function, todo, threads=threads))

@@ -7,25 +7,39 @@ the same mistake gets the same sentence everywhere.  Only the standard library i
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from numbers import Real
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
 __all__ = [
     "LARGEST",
+    "LONGEST",
     "SMALLEST",
     "ParameterError",
     "choice",
+    "flag",
+    "instance",
     "integer",
     "levels",
     "magnitude",
     "number",
     "numbers",
+    "path",
     "refuse",
 ]
 
+Kind = TypeVar("Kind")
+
 # Third powers of sizes, and products of a few of them, are to stay within the range of a double.
 SMALLEST, LARGEST = 1e-30, 1e30
+
+# Numbers in one sequence that is no array yet: more of them, or an endless iterator, would fill the memory.
+LONGEST = 10**7
+
+LONGEST_NAME, LONGEST_PATH = 255, 4095  # bytes
 
 
 class ParameterError(ValueError):
@@ -110,7 +124,7 @@ def number(
     1.0
     """
     allowed = _range_in_words(above, at_least, below, at_most, infinite)
-    if isinstance(value, bool) or type(value).__name__ in {"bool_", "bool"}:
+    if isinstance(value, bool) or _is_numpy_truth(value):
         refuse(name, value, allowed)
     if not isinstance(value, Real):
         item = getattr(value, "item", None)
@@ -121,7 +135,7 @@ def number(
             refuse(name, value, allowed)
     try:
         real = float(value)
-    except (OverflowError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):  # NumPy's time differences say that they are numbers
         refuse(name, value, allowed)
     if math.isnan(real) or (math.isinf(real) and not infinite):
         refuse(name, value, allowed)
@@ -133,6 +147,10 @@ def number(
     ):
         refuse(name, value, allowed)
     return real
+
+
+def _is_numpy_truth(value: object) -> bool:
+    return type(value).__module__ == "numpy" and type(value).__name__ in {"bool", "bool_"}
 
 
 def magnitude(name: str, value: object) -> float:
@@ -214,7 +232,9 @@ def numbers(
     above: float | None = None,
     at_least: float | None = None,
     at_most: float | None = None,
+    infinite: bool = False,
     minimum_length: int = 1,
+    maximum_length: int = LONGEST,
 ) -> tuple[float, ...]:
     """A non-empty sequence of real numbers in a range, as a tuple of floats.
 
@@ -228,15 +248,20 @@ def numbers(
     >>> numbers("quanta", [300, 500], above=0)
     (300.0, 500.0)
     """
-    bounds = _range_in_words(above, at_least, None, at_most, False)
+    bounds = _range_in_words(above, at_least, None, at_most, infinite)
     allowed = f"a sequence of at least {minimum_length} numbers, each {bounds}"
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable) or getattr(values, "shape", None) == ():
         refuse(name, values, allowed)
-    items: Sequence[object] = list(values)
+    try:
+        items: Sequence[object] = list(islice(values, maximum_length + 1))
+    except (TypeError, ValueError, ArithmeticError):  # an iterator that fails
+        refuse(name, values, allowed)
     if len(items) < minimum_length:
         refuse(name, values, allowed)
+    if len(items) > maximum_length:
+        refuse(name, values, f"{allowed}, and at most {maximum_length} of them")
     return tuple(
-        number(f"{name}[{position}]", item, above=above, at_least=at_least, at_most=at_most)
+        number(f"{name}[{position}]", item, above=above, at_least=at_least, at_most=at_most, infinite=infinite)
         for position, item in enumerate(items)
     )
 
@@ -257,3 +282,70 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in allowed:
         refuse(name, value, "one of " + ", ".join(allowed))
     return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Yes or no: ``True`` or ``False``, also NumPy's; numbers and texts are neither.
+
+    Raises
+    ------
+    ParameterError
+        If the value is something else.
+
+    Examples
+    --------
+    >>> flag("certify", 1)
+    Traceback (most recent call last):
+    mlptsym.validation.ParameterError: certify = 1 is not allowed: it must be True or False
+    """
+    if not isinstance(value, bool) and not _is_numpy_truth(value):
+        refuse(name, value, "True or False")
+    return bool(value)
+
+
+def instance(name: str, value: object, kind: type[Kind], allowed: str) -> Kind:
+    """An object of a class.
+
+    Raises
+    ------
+    ParameterError
+        If the value is none; ``allowed`` says what it should be.
+
+    Examples
+    --------
+    >>> instance("names", ("a", "b"), tuple, "a tuple of names")
+    ('a', 'b')
+    """
+    if not isinstance(value, kind):
+        refuse(name, value, allowed)
+    return value
+
+
+def path(name: str, value: object, allowed: str = "the name of a file") -> Path:
+    """A path, which need not exist.
+
+    Raises
+    ------
+    ParameterError
+        If the value is neither text nor a path, holds a character that no file name can hold, or is too long for one.
+
+    Examples
+    --------
+    >>> path("out", "report.html").suffix
+    '.html'
+    """
+    if not isinstance(value, (str, os.PathLike)):
+        refuse(name, value, allowed)
+    text = os.fspath(value)
+    if not isinstance(text, str):
+        refuse(name, value, allowed)
+    if "\0" in text:
+        refuse(name, text, f"{allowed}, without a null character")
+    try:
+        parts = [os.fsencode(part) for part in Path(text).parts]
+    except UnicodeEncodeError:
+        refuse(name, value, allowed)
+    if sum(map(len, parts)) + len(parts) > LONGEST_PATH or max(map(len, parts), default=0) > LONGEST_NAME:
+        limits = f"at most {LONGEST_NAME} bytes, and {LONGEST_PATH} with its folders"
+        refuse(name, text, f"{allowed} (File name too long: {limits})")
+    return Path(text)

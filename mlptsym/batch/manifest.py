@@ -20,7 +20,7 @@ from typing import Any
 
 from mlptsym.batch.names import path_name
 from mlptsym.provenance import digest
-from mlptsym.validation import ParameterError, refuse
+from mlptsym.validation import ParameterError, path, refuse
 
 __all__ = ["MANIFEST", "Record", "WORKSHOP", "check_folder", "is_whole", "land", "read_manifest", "result_folders"]
 
@@ -206,6 +206,7 @@ def check_folder(out: Path) -> tuple[int, list[str]]:
     ParameterError
         If it is no folder, or has no results.
     """
+    out = path("check", out, "a folder with the results of a batch")
     folders = [*result_folders(out), *([out] if (out / MANIFEST).is_file() else [])] if out.is_dir() else []
     if not folders:
         raise ParameterError("check", str(out), "a folder with the results of a batch")

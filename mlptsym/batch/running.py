@@ -23,8 +23,8 @@ from mlptsym.batch.progress import Progress, shown
 from mlptsym.batch.scenarios import BatchRun, check_ranges, read_scenarios
 from mlptsym.figures.runner import available_processors
 from mlptsym.provenance import digest, source_revision, versions
-from mlptsym.sweeps import on_cluster, parallel, sweep_as_completed
-from mlptsym.validation import ParameterError, integer
+from mlptsym.sweeps import MOST_WORKERS, on_cluster, parallel, sweep_as_completed
+from mlptsym.validation import ParameterError, flag, integer, path
 
 __all__ = ["Finished", "plan_batch", "run_batch"]
 
@@ -83,7 +83,11 @@ def plan_batch(
     ------
     ScenarioFileError
         With everything that is wrong with the file.
+    ParameterError
+        If a path or ``force`` is none.
     """
+    out = path("out", out, "the name of a folder")
+    force = flag("force", force)
     runs = read_scenarios(scenarios, notebooks)
     known = _Known(out)
     plan = [(run, known.state(run)) for run in runs]
@@ -159,7 +163,8 @@ def run_batch(
     OSError
         If a file cannot be written, the disk being full perhaps; what is in the folder is whole.
     """
-    chosen = None if jobs is None else integer("jobs", jobs, at_least=1)
+    chosen = None if jobs is None else integer("jobs", jobs, at_least=1, at_most=MOST_WORKERS)
+    out = path("out", out, "the name of a folder")
     plan = plan_batch(scenarios, out, force=force, notebooks=notebooks)
     with held(out) as workshop:
         known = _Known(out)

@@ -16,6 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from mlptsym import validation
 from mlptsym.batch.names import compared, folder_name, grid_name
 from mlptsym.batch.ranges import check_range, known_ranges
 from mlptsym.figures.parameters import (
@@ -169,6 +170,7 @@ def read_scenarios(path: Path, notebooks: Path | None = None) -> tuple[BatchRun,
     ParameterError
         If the file cannot be read.
     """
+    path = validation.path("scenarios", path, "the name of a scenario file")
     root = _composed(path)
     messages = _Messages(path.name)
     folder = notebook_folder() if notebooks is None else notebooks

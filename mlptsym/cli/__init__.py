@@ -33,6 +33,7 @@ from mlptsym.cli.verify import verify
 __all__ = ["app", "main"]
 
 FAILED = 1
+LONGEST = 200  # characters of a file's name that an error shows
 
 RESPONSE_EXAMPLES = """\b
 Examples:
@@ -118,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _fail("there is not enough memory for this", FAILED)
     except OSError as error:
-        return _fail(f"{error.filename or 'output'}: {error.strerror or error}", FAILED)
+        return _fail(f"{str(error.filename or 'output')[:LONGEST]}: {error.strerror or error}", FAILED)
     return status if isinstance(status, int) else 0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mlptsym.cli.errors import one_line
-from mlptsym.validation import refuse
+from mlptsym.validation import path, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,12 +70,12 @@ def batch(
     if check is not None:
         if scenarios is not None or out is not None or dask is not None or dry_run or force:
             refuse("check", check, "given alone")
-        _check(Path(check))
+        _check(path("check", check, "a folder with the results of a batch"))
         return
     if scenarios is None:
         refuse("scenarios", None, "a scenario file (or --check DIR)")
-    source = Path(scenarios)
-    target = Path(source.stem if out is None else out)
+    source = path("scenarios", scenarios, "the name of a scenario file")
+    target = path("out", source.stem if out is None else out, "the name of a folder")
     from mlptsym.batch import FolderInUseError, ScenarioFileError
     from mlptsym.sweeps import ClusterLostError
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from mlptsym.validation import path
 
 __all__ = ["figures"]
 
@@ -16,7 +17,7 @@ def figures(
         typer.Argument(metavar="[fig06 ...]", help="Figures to draw; all when none is named.", show_default=False),
     ] = None,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="DIR", help="Where the files go; the figures folder when left out.", show_default=False),
     ] = None,
     parameter: Annotated[
@@ -38,7 +39,8 @@ def figures(
     from mlptsym.figures.runner import run_figures
 
     try:
-        runs = run_figures(names or (), out, parameter or (), jobs, progress=True)
+        target = None if out is None else path("out", out, "the name of a folder")
+        runs = run_figures(names or (), target, parameter or (), jobs, progress=True)
     except KeyboardInterrupt:
         typer.echo("Interrupted: what is in the folder is whole, the rest was not written.", err=True)
         raise typer.Exit(130) from None

@@ -64,7 +64,7 @@ def verify(
 
     Ends with 0 if all is as stated, with 1 if an entry fails or a claim is refuted, with 2 if a claim cannot be read.
     """
-    from mlptsym.validation import refuse
+    from mlptsym.validation import path, refuse
 
     if (bool(names) + (show is not None) + (claim is not None) + list_names) > 1:
         refuse("names", names or show or claim, "given alone: ENTRY names, --show, --claim or --names")
@@ -77,7 +77,7 @@ def verify(
     elif show is not None:
         status = _show(show, json=json)
     elif names == ["claims"]:
-        status = _claims(None if table is None else Path(table), json=json)
+        status = _claims(None if table is None else path("table", table), json=json)
     else:
         status = _verify(names or [], json=json)
     raise typer.Exit(status)
@@ -232,9 +232,13 @@ def _show(name: str, *, json: bool) -> int:
     from mlptsym.ledger.registry import all_entries, select
     from mlptsym.ledger.show import explanation, in_text, shown
     from mlptsym.ledger.typesetting import in_latex
+    from mlptsym.validation import ParameterError
 
     entries = all_entries()
-    chosen = (entries[name],) if name in entries else select([name])
+    try:
+        chosen = (entries[name],) if name in entries else select([name])
+    except ParameterError as error:
+        raise ParameterError("show", name, error.allowed) from error
     verdicts = _verified(chosen, quiet=json)
     if json:
         described = [

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from unicodedata import category
 
+from mlptsym import validation
 from mlptsym.validation import ParameterError, choice, number, refuse
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def read_figure_data(path: str | os.PathLike[str]) -> FigureData:
     """
     place = str(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = validation.path("path", path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ParameterError("path", place, "a readable file of figure data") from error
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -265,7 +266,7 @@ def save_figure(figure: Figure, data: FigureData, name: str, folder: str | os.Pa
             figure.savefig(picture, format=kind, metadata=dict(metadata))
             contents[kind] = picture.getvalue()
     contents["svg"] = contents["svg"].replace(b"'STIXGeneral'", _SIMILAR_FONTS)
-    target = Path(folder)
+    target = validation.path("folder", folder, "the name of a folder")
     try:
         target.mkdir(parents=True, exist_ok=True)
         return {kind: write_whole(target / f"{name}.{kind}", contents[kind]) for kind in (*_METADATA, "csv")}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym.numeric.arrays import floats
-from mlptsym.validation import refuse
+from mlptsym.validation import LARGEST, SMALLEST, refuse
 
 __all__ = [
     "ArrivalStatistics",
@@ -131,10 +131,12 @@ def arrival_statistics(times: ArrayLike) -> ArrivalStatistics:
     gaps = np.diff(array)
     if (gaps < 0).any():
         refuse("times", times, "non-decreasing")
+    if array[-1] > LARGEST:
+        refuse("times", float(array[-1]), f"numbers of at most {LARGEST:g}")
     span = float(array[-1] - array[0])
-    if not span > 0:
-        refuse("times", float(array[0]), "not the same for every request")
     mean = span / gaps.size
+    if not mean >= SMALLEST:
+        refuse("times", float(array[0]), "not the same for every request, nor almost so")
     return ArrivalStatistics(
         arrivals=array.size,
         span=span,

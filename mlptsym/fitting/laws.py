@@ -29,7 +29,7 @@ from mlptsym.numeric.laws import (
     Weibull,
     law_parameters,
 )
-from mlptsym.validation import SMALLEST, ParameterError, choice, refuse
+from mlptsym.validation import SMALLEST, ParameterError, choice, instance, integer, refuse
 
 __all__ = ["FittedLaw", "QuantilePairs", "Sample", "fit_laws", "quantile_pairs"]
 
@@ -205,6 +205,9 @@ def fit_laws(sample: Sample, names: Sequence[str] | None = None) -> tuple[Fitted
     >>> best.name, round(best.law.mu, 2), round(best.law.sigma, 2)
     ('LogNormal', 4.99, 0.9)
     """
+    instance("sample", sample, Sample, "a Sample")
+    if names is not None and (isinstance(names, str) or not isinstance(names, Sequence)):
+        refuse("names", names, "a sequence of names of laws")
     if len(sample.values) + (sample.cap is not None) < 2 or len(sample.values) < 2:
         return ()
     fits = [_fitted(sample, law) for law in _candidates(sample.grouped(), names)]
@@ -261,7 +264,7 @@ def _scipy(law: SizeLaw) -> Any:
         case Lomax():
             return stats.lomax(law.shape, scale=law.scale)
         case _:
-            raise NotImplementedError(type(law).__name__)
+            raise ParameterError("law", law, "a law that fit_laws fits")
 
 
 def _log_mixture(law: HyperExponential, x: Floats, powers: int) -> Floats:
@@ -471,6 +474,9 @@ def quantile_pairs(sample: Sample, law: SizeLaw, count: int = QUANTILES) -> Quan
     >>> pairs.probabilities.round(3).tolist(), pairs.sample.tolist(), pairs.law.round(3).tolist()
     ([0.167, 0.5, 0.833], [1.0, 2.0, 4.0], [0.365, 1.386, 3.584])
     """
+    instance("sample", sample, Sample, "a Sample")
+    instance("law", law, SizeLaw, "a size law such as LogNormal(5, 0.9)")
+    count = integer("count", count, at_least=1)
     ranks = np.unique(np.linspace(1, sample.observed, min(count, sample.observed)).astype(np.int64))
     ends = np.cumsum(sample.counts)
     values = sample.values[np.searchsorted(ends, ranks)]

@@ -23,7 +23,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.validation import ParameterError, choice, number, refuse
+from mlptsym import validation
+from mlptsym.validation import LARGEST, SMALLEST, ParameterError, choice, number, refuse
 
 __all__ = ["FAULTS", "LAYOUTS", "TIME_UNITS", "Dropped", "Layout", "RecordedTrace", "find_traces", "read_trace"]
 
@@ -48,7 +49,7 @@ FAULTS = {
     "size missing": "no size",
     "size unreadable": "a size that is no number",
     "size not positive": "a size of zero or below",
-    "size absurd": "a size beyond the largest allowed",
+    "size absurd": "a size beyond the largest allowed, or next to nothing",
     "time missing": "no time",
     "time unreadable": "a time that cannot be read",
 }
@@ -182,7 +183,7 @@ def read_trace(
         Unit of times that are numbers: milliseconds for Mooncake, otherwise seconds, unless given.  Times may also be
         dates and times of ISO 8601 (UTC where they name no zone; read to the microsecond).
     largest_size : float
-        Sizes beyond are dropped as absurd.
+        Sizes beyond are dropped as absurd, and so are those below 1e-30; > 0 and <= 1e30.
 
     Returns
     -------
@@ -195,17 +196,19 @@ def read_trace(
         would be dropped; the message names the line.
     """
     unit = None if time_unit is None else choice("time_unit", time_unit, tuple(TIME_UNITS))
-    limit = number("largest_size", largest_size, above=0)
-    place = Path(path)
+    limit = number("largest_size", largest_size, above=0, at_most=LARGEST)
+    place = validation.path("trace", path, "a file that can be read, by its name")
     name = place.name.lower()
     if not name.endswith(SUFFIXES):
         refuse("trace", str(path), f"a file whose name ends in {', '.join(SUFFIXES)}")
+    asked = (size_column, time_column)
+    for option, column in zip(("size_column", "time_column"), asked, strict=True):
+        if column is not None and not isinstance(column, str):
+            refuse(option, column, "the name of a column of the trace")
     try:
         content = place.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no name of a file"
-        raise ParameterError("trace", str(path), f"a file that can be read ({reason})") from error
-    asked = (size_column, time_column)
+    except OSError as error:
+        raise ParameterError("trace", str(path), f"a file that can be read ({error.strerror})") from error
     if name.endswith(".parquet"):
         columns, rows = _parquet_rows(str(path), content, asked)
         unterminated = False
@@ -226,7 +229,7 @@ def find_traces(folder: str | os.PathLike[str]) -> dict[str, Path]:
         If there is no such folder, or no such trace in it.
     """
     found = {}
-    for path in sorted(Path(folder).glob("*")):
+    for path in sorted(validation.path("trace_folder", folder, "the name of a folder").glob("*")):
         if path.name.lower().endswith(SUFFIXES):
             try:
                 read_trace(path)
@@ -351,7 +354,7 @@ def _size(cell: object, limit: float) -> tuple[float, str | None]:
         return 0.0, "size unreadable"
     if value <= 0:
         return 0.0, "size not positive"
-    return (value, None) if value <= limit else (0.0, "size absurd")
+    return (value, None) if SMALLEST <= value <= limit else (0.0, "size absurd")
 
 
 def _time(cell: object, scale: float) -> tuple[float, bool, str | None]:
@@ -360,7 +363,7 @@ def _time(cell: object, scale: float) -> tuple[float, bool, str | None]:
         return 0.0, False, "time missing"
     value = _number(cell)
     if value is not None:
-        return (value * scale, False, None) if math.isfinite(value * scale) else (0.0, False, "time unreadable")
+        return (value * scale, False, None) if abs(value * scale) <= LARGEST else (0.0, False, "time unreadable")
     try:
         date = cell if isinstance(cell, datetime) else datetime.fromisoformat(str(cell).strip())
         zoned = date if date.tzinfo else date.replace(tzinfo=UTC)
@@ -516,5 +519,16 @@ def _cells(column: Any) -> list[object]:
 
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-    values: list[object] = column.to_pylist()
+    try:
+        values: list[object] = column.to_pylist()
+    except (ValueError, OverflowError, KeyError):  # a year that Python does not know, or a time zone
+        values = [_cell(scalar) for scalar in column]
     return values
+
+
+def _cell(scalar: Any) -> object:
+    """The value of a cell, or a text that is no number and no time."""
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError, KeyError):
+        return "unreadable"

@@ -21,7 +21,7 @@ from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import mean_response_time, solve
 from mlptsym.simulation.simulate import response_times
 from mlptsym.simulation.traces import draw_trace
-from mlptsym.validation import ParameterError, integer, number, refuse
+from mlptsym.validation import LARGEST, SMALLEST, ParameterError, integer, magnitude, number, numbers, refuse
 
 __all__ = [
     "DEFAULT_LEVELS",
@@ -46,6 +46,7 @@ AS_GOOD = (
 )
 SEEDS, JOBS = 20, 50_000
 SWEPT = 48
+MOST_OPTIMA = 20
 TAILS = np.geomspace(0.5, 1e-3, 25)
 
 
@@ -119,7 +120,9 @@ def time_scale(
     >>> time_scale(200.0, 5.0, tokens_per_second=1250.0, load=0.5).stretch
     0.625
     """
-    speed = None if tokens_per_second is None else number("tokens_per_second", tokens_per_second, above=0)
+    mean = magnitude("mean_service_time", mean_service_time)
+    recorded = None if recorded_rate is None else magnitude("recorded_rate", recorded_rate)
+    speed = None if tokens_per_second is None else magnitude("tokens_per_second", tokens_per_second)
     wanted = None if arrival_rate is None else number("arrival_rate", arrival_rate, above=0)
     busy = None if load is None else number("load", load, above=0, below=1)
     if wanted is not None and busy is not None:
@@ -128,16 +131,19 @@ def time_scale(
     if wanted is None and busy is None and (speed is None or recorded_rate is None):
         assumed = busy = DEFAULT_LOAD
     if busy is not None:
-        rate = busy / mean_service_time
+        rate = busy / mean
     elif wanted is not None:
         rate = wanted / (speed or 1.0)
     else:
-        rate = (recorded_rate or 1.0) / (speed or 1.0)  # both are given
-    if recorded_rate is None:
+        rate = (recorded or 1.0) / (speed or 1.0)  # both are given
+    if not SMALLEST**2 <= rate <= LARGEST**2:
+        name, value = ("tokens_per_second", speed) if speed is not None else ("arrival_rate", wanted)
+        refuse(name, value, "such that between 1e-60 and 1e60 jobs arrive in a unit of service time")
+    if recorded is None:
         return TimeScale(rate, speed, None, assumed)
     if speed is None:
-        return TimeScale(rate, recorded_rate / rate, 1.0, assumed)
-    return TimeScale(rate, speed, rate * speed / recorded_rate, assumed)
+        return TimeScale(rate, recorded / rate, 1.0, assumed)
+    return TimeScale(rate, speed, rate * speed / recorded, assumed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +292,7 @@ def recommend(
     times : array of float, shape (requests,), or None
         Arrival times in seconds.
     levels : sequence of float
-        Numbers of levels to look at, each >= 2 or ``inf``.
+        Numbers of levels to look at, each >= 2 or ``inf``; at most 20 of them.
     seed : int
         Of the simulations.
     jobs : int
@@ -303,9 +309,8 @@ def recommend(
     """
     seed = integer("root_seed", seed, at_least=0)
     jobs = integer("jobs", jobs, at_least=100, at_most=10**7)
-    if not levels:
-        refuse("levels", levels, "at least one number of levels")
-    optima = tuple(optimal_quantum(queue, k) for k in levels)
+    counts = numbers("levels", levels, at_least=2, infinite=True, maximum_length=MOST_OPTIMA)
+    optima = tuple(optimal_quantum(queue, k) for k in counts)
     chosen: list[tuple[Policy, str]] = [(FCFS(), "fcfs")]
     chosen += [(_policy(queue, optimum), optimum.kind) for optimum in optima if optimum.kind != "fcfs"]
     arrivals = None if times is None else _in_units(times, scale.arrival_rate)

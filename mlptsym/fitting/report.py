@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlptsym import validation
 from mlptsym.figures.record import write_whole
 from mlptsym.figures.style import paper_style
 from mlptsym.fitting.fit import TraceFit, policy_in_words, reading_notes
@@ -185,6 +186,7 @@ def write_report(fit: TraceFit, path: str | os.PathLike[str]) -> Path:
     ParameterError
         If the name has another ending, or the file cannot be written.
     """
+    validation.instance("fit", fit, TraceFit, "what fit_trace returns")
     target = check_name(path)
     content = html_report(fit).encode() if target.suffix.lower() == ".html" else _picture(fit)
     try:
@@ -203,7 +205,7 @@ def check_name(path: str | os.PathLike[str]) -> Path:
     ParameterError
         If it does not.
     """
-    target = Path(path)
+    target = validation.path("out", path, f"a file name that ends in {' or '.join(SUFFIXES)}")
     if target.suffix.lower() not in SUFFIXES:
         refuse("out", str(path), f"a file name that ends in {' or '.join(SUFFIXES)}")
     return target

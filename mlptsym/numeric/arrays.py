@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from numbers import Real
 from typing import Any
 
@@ -33,6 +34,10 @@ def floats(name: str, values: Any, *, above: float | None = None, finite: bool =
     """
     bound = ">= 0" if above is None else f"> {above:g}"
     allowed = f"a {'finite ' if finite else ''}number {bound}, or an array of such"
+    if not isinstance(values, np.ndarray) and isinstance(values, Sized) and len(values) > validation.LONGEST:
+        validation.refuse(name, values, f"{allowed}, as a NumPy array where there are over {validation.LONGEST}")
+    if np.ma.is_masked(values):
+        validation.refuse(name, values, f"{allowed}, none of them masked")
     try:
         array: Any = np.asarray(values)
         numeric = array.dtype.kind in "iuf" or (

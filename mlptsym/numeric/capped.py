@@ -69,4 +69,6 @@ class CappedGittins:
 
     def quantum_for(self, queue: Queue) -> float:
         """The minimum quantum, in units of service time."""
+        if not isinstance(queue, Queue):
+            validation.refuse("queue", queue, "a Queue")
         return SHARE_OF_MEAN * queue.mean_service_time if self.minimum_quantum is None else self.minimum_quantum

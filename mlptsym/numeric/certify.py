@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mlptsym import validation
 from mlptsym.numeric.breaks import point_masses
 from mlptsym.numeric.enclosure import (
     ORDER,
@@ -68,7 +69,7 @@ def certified_minimum(queue: Queue, levels: float, quantum: float) -> Certificat
     levels : int or inf
         k >= 2.
     quantum : float
-        A quantum at which E[T] is believed to be smallest, ``inf`` for FCFS; it gives the upper bound.
+        A quantum at which E[T] is believed to be smallest, >= 0, ``inf`` for FCFS; it gives the upper bound.
 
     Returns
     -------
@@ -87,6 +88,10 @@ def certified_minimum(queue: Queue, levels: float, quantum: float) -> Certificat
     - between, on intervals that no break θ = b/m divides (b: ℓ_C, ends of the density, point masses, the window of the
       memory): by a Taylor series of order 10, and for k = ∞ with as many levels as it takes.
     """
+    if not isinstance(queue, Queue):
+        validation.refuse("queue", queue, "a Queue")
+    levels = validation.levels("levels", levels, at_least=2)
+    quantum = validation.number("quantum", quantum, at_least=0, infinite=True)
     everything = ((0.0, math.inf),)
     if len(point_masses(queue.size)) > MOST_MASSES:
         return Certificate(0.0, math.inf, everything)

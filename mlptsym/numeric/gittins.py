@@ -281,7 +281,7 @@ class _Hulls:
         edge_served, edge_completed, last = first_edges(served, completed, survived)
         outer = _outer_polygon(served, completed, survived, at_start, lowest, falling)
         bound_served, bound_completed, _ = first_edges(*outer)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             bound = (bound_completed / bound_served)[::2]
             noise = 1 / edge_completed + (first / tail + starts) / edge_served
         noise[early[last]] = 1.0

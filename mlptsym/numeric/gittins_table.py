@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 
 LAST_TAIL = 1e-40
 MOST_HALVINGS = 40
+SMALLEST_RANK = 1e-290  # below it an index is as good as infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,8 @@ def _table(law: ServiceHazard, tolerance: float) -> GittinsTable:
     for _ in range(MOST_HALVINGS):
         middle = (ages[coarse] + ages[coarse + 1]) / 2
         here = 1 / index_of_law(law, middle)[0]
-        distance = np.abs((ranks[coarse] + ranks[coarse + 1]) / 2 / here - 1)
+        between = (ranks[coarse] + ranks[coarse + 1]) / 2
+        distance = np.abs(between - here) / np.maximum(here, SMALLEST_RANK)
         far = distance > tolerance
         error = max(error, float(distance[~far].max(initial=0.0)))
         if not far.any():

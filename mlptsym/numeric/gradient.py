@@ -9,13 +9,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
+from mlptsym.numeric.arrays import floats
 from mlptsym.numeric.levels import LevelSums, level_sums
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.remainder import FarLevels, TailIntegrals, far_levels, first_levels, is_continuable
-from mlptsym.numeric.response import moments_needed
+from mlptsym.numeric.response import LEVEL_LIMIT, moments_needed
 
 if TYPE_CHECKING:
     from mlptsym.compile import CompiledFunction
@@ -182,7 +183,7 @@ class ResponseGradient:
 
 
 def response_gradient(
-    queue: Queue, boundaries: Floats, *, closed: bool = True, side: str = "right"
+    queue: Queue, boundaries: ArrayLike, *, closed: bool = True, side: str = "right"
 ) -> ResponseGradient:
     """E[T] and its gradient in the boundaries t_1 < … < t_n, by one backward pass over the levels.
 
@@ -191,7 +192,7 @@ def response_gradient(
     queue : Queue
         Where the size law has point masses, the derivative is that between them.
     boundaries : array, shape (n, m)
-        One set of boundaries a column.
+        One set of boundaries a column: increasing numbers > 0.
     closed : bool
         As in `level_sums`: whether a last level serves to completion. If not, value and gradient are those of the
         sums over the first n of infinitely many levels.
@@ -201,6 +202,11 @@ def response_gradient(
     Returns
     -------
     ResponseGradient
+
+    Raises
+    ------
+    ParameterError
+        If the boundaries are not such an array, or E[T] is infinite whatever they are.
 
     Notes
     -----
@@ -217,7 +223,17 @@ def response_gradient(
     >>> bool(abs(gradient.slopes[1] - difference) < 1e-8)
     True
     """
+    if not isinstance(queue, Queue):
+        validation.refuse("queue", queue, "a Queue")
     validation.choice("side", side, ("left", "right"))
+    closed = validation.flag("closed", closed)
+    boundaries = floats("boundaries", boundaries, above=0, finite=True)
+    if boundaries.ndim != 2 or not len(boundaries) or (np.diff(boundaries, axis=0) < 0).any():
+        validation.refuse(
+            "boundaries", boundaries, "an array of two dimensions whose columns are increasing numbers > 0"
+        )
+    if not queue.size.moment_limit > moments_needed(queue, 2 if closed else math.inf):
+        validation.refuse("queue", queue, "one with a finite mean response time, for a gradient")
     with np.errstate(all="ignore"):  # unstable columns are replaced below
         sums = level_sums(queue, boundaries, closed=closed)
         slopes = _boundary_slopes(queue, boundaries, sums, closed=closed, side=side)
@@ -292,7 +308,7 @@ class QuantumSlopes:
     slope: Floats
 
 
-def quantum_slopes(queue: Queue, quanta: Floats, levels: float, *, remainder: float = REMAINDER) -> QuantumSlopes:
+def quantum_slopes(queue: Queue, quanta: ArrayLike, levels: float, *, remainder: float = REMAINDER) -> QuantumSlopes:
     """E[T] and its derivative in the common quantum θ; the derivative from the right at a kink.
 
     Parameters
@@ -311,6 +327,11 @@ def quantum_slopes(queue: Queue, quanta: Floats, levels: float, *, remainder: fl
     -------
     QuantumSlopes
 
+    Raises
+    ------
+    ParameterError
+        If a value is outside its range, or a quantum so small that more than 2²² levels would have to be summed.
+
     Examples
     --------
     >>> from mlptsym.numeric.laws import LogNormal
@@ -318,6 +339,13 @@ def quantum_slopes(queue: Queue, quanta: Floats, levels: float, *, remainder: fl
     >>> quantum_slopes(queue, np.array([600.0, 750.0]), math.inf).slope.round(4).tolist()
     [-0.2499, 0.0488]
     """
+    if not isinstance(queue, Queue):
+        validation.refuse("queue", queue, "a Queue")
+    levels = validation.levels("levels", levels, at_least=2)
+    remainder = validation.number("remainder", remainder, above=0, below=1)
+    quanta = floats("quanta", quanta, above=0, finite=True)
+    if quanta.ndim != 1:
+        validation.refuse("quanta", quanta, "a sequence of numbers > 0")
     times, slopes = np.full(len(quanta), np.inf), np.full(len(quanta), np.nan)
     if not queue.size.moment_limit > moments_needed(queue, levels):
         return QuantumSlopes(times, slopes)
@@ -328,6 +356,11 @@ def quantum_slopes(queue: Queue, quanta: Floats, levels: float, *, remainder: fl
         depth = np.minimum(depth, needed)
     continued = ~closed & (depth > CONTINUED_BEYOND) & (levels == math.inf)
     continued &= continued.any() and is_continuable(queue.size)
+    deepest = np.where(continued, 0.0, depth)
+    if deepest.max(initial=0.0) > LEVEL_LIMIT:
+        least = quanta[np.argmax(deepest)] * deepest.max() / LEVEL_LIMIT
+        allowed = f"at least {least:.3g} here (at most {LEVEL_LIMIT} levels are summed)"
+        validation.refuse("quanta", float(quanta[np.argmax(deepest)]), allowed)
     with np.errstate(all="ignore"):  # unstable columns are replaced below
         if continued.any():
             first = first_levels(queue, quanta)

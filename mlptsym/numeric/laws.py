@@ -40,6 +40,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 HIGHEST_ORDER = 3
 TINY = 1e-200
+MOST_DRAWN = 2**30
+MOST_PHASES = 100  # of a hyperexponential law: its formula is built phase by phase
 
 
 @lru_cache(maxsize=64)
@@ -162,7 +164,19 @@ class SizeLaw:
         return compiled(*self.parameters, x)
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw ``count`` independent sizes from a NumPy generator."""
+        """Draw ``count`` independent sizes from a NumPy generator.
+
+        Raises
+        ------
+        ParameterError
+            If ``generator`` is none, or ``count`` no whole number from 0 to 2³⁰.
+        """
+        if not isinstance(generator, np.random.Generator):
+            validation.refuse("generator", generator, "a numpy.random.Generator")
+        return self._draw(generator, validation.integer("count", count, at_least=0, at_most=MOST_DRAWN))
+
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
+        """Sizes from checked arguments."""
         raise NotImplementedError
 
 
@@ -195,8 +209,7 @@ class Exponential(SizeLaw):
     def _deep_hazard(self, points: Floats) -> Floats:
         return np.full(points.shape, self.rate)
 
-    def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw ``count`` independent sizes."""
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
         return generator.standard_exponential(count) / self.rate
 
 
@@ -234,8 +247,7 @@ class LogNormal(SizeLaw):
         with np.errstate(divide="ignore"):
             return math.sqrt(2 / math.pi) / (np.maximum(points, 1e-300) * self.sigma * erfcx(depth))
 
-    def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw ``count`` independent sizes."""
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
         return np.exp(self.mu + self.sigma * generator.standard_normal(count))
 
 
@@ -264,8 +276,7 @@ class Weibull(SizeLaw):
     def _deep_hazard(self, points: Floats) -> Floats:
         return self.shape / self.scale * (points / self.scale) ** (self.shape - 1)
 
-    def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw ``count`` independent sizes."""
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
         return self.scale * generator.standard_exponential(count) ** (1 / self.shape)
 
 
@@ -294,8 +305,7 @@ class Gamma(SizeLaw):
     def _deep_hazard(self, points: Floats) -> Floats:
         return _gamma_hazard(self.shape, points / self.scale) / self.scale
 
-    def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw ``count`` independent sizes."""
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
         return self.scale * generator.standard_gamma(self.shape, count)
 
 
@@ -333,8 +343,7 @@ class Erlang(SizeLaw):
     def _deep_hazard(self, points: Floats) -> Floats:
         return _gamma_hazard(self.stages, points * self.rate) * self.rate
 
-    def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw ``count`` independent sizes."""
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
         return generator.standard_gamma(self.stages, count) / self.rate
 
 
@@ -345,7 +354,7 @@ class HyperExponential(SizeLaw):
     Parameters
     ----------
     probabilities : sequence of float
-        Probability of each phase, > 0, adding up to one.
+        Probability of each phase, > 0, adding up to one; at most 100 phases.
     rates : sequence of float
         Rate of each phase, > 0, as many.
 
@@ -359,8 +368,11 @@ class HyperExponential(SizeLaw):
     rates: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        probabilities = validation.numbers("probabilities", self.probabilities, above=0, at_most=1)
-        rates = validation.numbers("rates", self.rates, at_least=validation.SMALLEST, at_most=validation.LARGEST)
+        low, high = validation.SMALLEST, validation.LARGEST
+        probabilities = validation.numbers(
+            "probabilities", self.probabilities, above=0, at_most=1, maximum_length=MOST_PHASES
+        )
+        rates = validation.numbers("rates", self.rates, at_least=low, at_most=high, maximum_length=MOST_PHASES)
         if len(rates) != len(probabilities):
             validation.refuse("rates", rates, f"as many numbers as there are probabilities ({len(probabilities)})")
         if abs(math.fsum(probabilities) - 1) > 1e-9:
@@ -381,8 +393,7 @@ class HyperExponential(SizeLaw):
     def _deep_hazard(self, points: Floats) -> Floats:
         return np.full(points.shape, min(self.rates))
 
-    def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw ``count`` independent sizes."""
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
         phase = np.searchsorted(np.cumsum(self.probabilities)[:-1], generator.random(count), side="right")
         sizes: Floats = generator.standard_exponential(count) / np.asarray(self.rates)[phase]
         return sizes
@@ -433,8 +444,7 @@ class Lomax(SizeLaw):
             continued = (m * further ** (n - self.shape) if n < powers else m for n, m in enumerate(moments))
             return tuple(np.asarray(moment) for moment in continued)
 
-    def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw ``count`` independent sizes."""
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
         return self.scale * np.expm1(generator.standard_exponential(count) / self.shape)
 
 
@@ -461,8 +471,7 @@ class Uniform(SizeLaw):
         """``high``."""
         return self.high
 
-    def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw ``count`` independent sizes."""
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
         # (0, 1] rather than [0, 1): a size is never zero
         return self.high - (self.high - self.low) * generator.random(count)
 
@@ -492,8 +501,7 @@ class Deterministic(SizeLaw):
         """``inf`` at the value, 0 elsewhere."""
         return np.where(floats("x", x) == self.value, math.inf, 0.0)
 
-    def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Repeat the value; the generator is not used."""
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
         del generator
         return np.full(count, self.value)
 
@@ -562,8 +570,7 @@ class Empirical(SizeLaw):
         suffix: Floats = self._suffix  # type: ignore[attr-defined]
         return tuple(np.asarray(suffix[above, order]) for order in range(HIGHEST_ORDER + 1))
 
-    def sample(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw ``count`` independent sizes."""
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
         return generator.choice(self.samples, count)
 
 

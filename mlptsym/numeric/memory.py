@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
+from mlptsym.numeric.arrays import floats
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -57,11 +58,11 @@ class Memory:
 
     def growth(self, ages: ArrayLike) -> Floats:
         """g(a), shape of ``ages``, in units of memory."""
-        return growth_function(type(self).__name__)(*self.parameters, ages)[0]
+        return growth_function(type(self).__name__)(*self.parameters, floats("ages", ages))[0]
 
     def slope_at(self, ages: ArrayLike) -> Floats:
         """dg/da (the right derivative where g bends)."""
-        return growth_function(type(self).__name__)(*self.parameters, ages)[1]
+        return growth_function(type(self).__name__)(*self.parameters, floats("ages", ages))[1]
 
     @property
     def line(self) -> tuple[float, float]:
@@ -75,7 +76,10 @@ class Memory:
         return float(growth_function(type(self).__name__)(*self.parameters, 0.0)[4])
 
     def age_at(self, capacity: float) -> float:
-        """Smallest age at which g reaches ``capacity``; ``inf`` if it never does (the paper's ℓ_C)."""
+        """Smallest age at which g reaches ``capacity``, > 0; ``inf`` if it never does (the paper's ℓ_C)."""
+        return self._age_at(validation.number("capacity", capacity, above=0, infinite=True))
+
+    def _age_at(self, capacity: float) -> float:
         raise NotImplementedError
 
 
@@ -108,7 +112,7 @@ class LinearMemory(Memory):
     def __post_init__(self) -> None:
         _positive(self, "slope")
 
-    def age_at(self, capacity: float) -> float:
+    def _age_at(self, capacity: float) -> float:
         """C/α."""
         return capacity / self.slope
 
@@ -131,7 +135,7 @@ class AffineMemory(Memory):
     def __post_init__(self) -> None:
         _positive(self, "slope", at_least_zero=("base",))
 
-    def age_at(self, capacity: float) -> float:
+    def _age_at(self, capacity: float) -> float:
         """(C − base)/slope, or 0 if the prompt alone fills the memory."""
         return max(0.0, (capacity - self.base) / self.slope)
 
@@ -157,7 +161,7 @@ class SaturatingMemory(Memory):
     def __post_init__(self) -> None:
         _positive(self, "slope", "window", at_least_zero=("base",))
 
-    def age_at(self, capacity: float) -> float:
+    def _age_at(self, capacity: float) -> float:
         """(C − base)/slope while that lies within the window, else ``inf``."""
         age = max(0.0, (capacity - self.base) / self.slope)
         return age if age <= self.window else math.inf

@@ -164,6 +164,7 @@ def optimal_quantum(
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    certify = validation.flag("certify", certify)
     if not isinstance(objective, str) or objective != "mean":
         if certify:
             validation.refuse("certify", certify, 'False for an objective other than "mean"')

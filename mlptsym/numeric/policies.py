@@ -72,9 +72,7 @@ class MLPT:
     lazy: bool = False
 
     def __post_init__(self) -> None:
-        lazy = self.lazy
-        if not isinstance(lazy, (bool, np.bool_)):
-            validation.refuse("lazy", lazy, "True or False")
+        object.__setattr__(self, "lazy", validation.flag("lazy", self.lazy))
         if (self.quantum is None) == (self.quanta is None):
             validation.refuse("quantum", self.quantum, "given together with levels, or left out if quanta are given")
         if self.quanta is not None:
@@ -103,6 +101,7 @@ class MLPT:
 
     def boundaries(self, limit: float) -> Floats:
         """Boundaries t_1 < t_2 < … below ``limit``, at most k − 1 of them, for a single quantum or quanta."""
+        limit = validation.number("limit", limit, at_least=0, infinite=True)
         if self.quanta is not None:
             with np.errstate(over="ignore"):
                 ends: Floats = np.cumsum(self.quanta)

@@ -152,7 +152,7 @@ class Queue:
 
     def restore_cost(self, ages: ArrayLike) -> Floats:
         """c(a) = γ g(a), eqs. (4) and (8), shape of ``ages``, in units of time."""
-        return self.preemption_cost * self.memory.growth(floats("ages", ages))
+        return self.preemption_cost * self.memory.growth(ages)
 
     def service_moments(self, attained: ArrayLike, *, potential: bool = False) -> tuple[Floats, ...]:
         """Upper partial moments E[S^n ; S > t], n = 0 … 3, each of the shape of ``attained``.

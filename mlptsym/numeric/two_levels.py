@@ -106,6 +106,8 @@ def two_level_terms(queue: Queue, x: ArrayLike, *, side: str = "right") -> TwoLe
     >>> round(float(right.ratio / left.ratio), 9)
     2.0
     """
+    if not isinstance(queue, Queue):
+        validation.refuse("queue", queue, "a Queue")
     validation.choice("side", side, ("left", "right"))
     points = np.minimum(floats("x", x, above=0, finite=True), queue.size.reach)
     if not queue.size.moment_limit > 2:

@@ -24,7 +24,7 @@ from mlptsym.simulation.kernels import compile_kernels, level_visits, run
 from mlptsym.simulation.streaming import Serve, in_pieces, mean_response_times
 from mlptsym.simulation.traces import LARGEST, MOST_JOBS, PIECE, draw_pieces, draw_trace
 from mlptsym.sweeps import on_cluster, sweep
-from mlptsym.validation import integer, number, refuse
+from mlptsym.validation import flag, integer, number, refuse
 
 __all__ = ["SimulationResult", "response_times", "simulate", "simulate_many"]
 
@@ -276,8 +276,7 @@ def simulate_many(
         refuse("policies", policies, "several policies, each CappedGittins, FCFS or MLPT")
     chosen = list(policies)
     _checked(queue, *chosen)
-    if not isinstance(control, (bool, np.bool_)):
-        refuse("control", control, "True or False")
+    control = flag("control", control)
     jobs = integer("jobs", jobs, at_least=1, at_most=MOST_JOBS)
     whole = control or any(isinstance(policy, CappedGittins) for policy in chosen)
     warmup = integer("warmup", warmup, at_least=0, at_most=MOST_JOBS - jobs if whole else MOST_JOBS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlptsym.figures.parameters import read_notebook
 from mlptsym.figures.record import write_whole
-from mlptsym.validation import ParameterError, refuse
+from mlptsym.validation import ParameterError, path, refuse
 
 if TYPE_CHECKING:
     from mlptsym.figures.site.rendering import Renderer
@@ -141,8 +141,8 @@ def build_site(out: str | os.PathLike[str] = "site", root: Path | None = None) -
     """
     from mlptsym.figures.site.rendering import Renderer
 
+    target = path("out", out, "the name of a folder").absolute()
     sources = find_sources(Path(__file__).absolute().parents[3] if root is None else root)
-    target = Path(out).absolute()
     try:
         for section in SECTIONS:
             (target / section).mkdir(parents=True, exist_ok=True)

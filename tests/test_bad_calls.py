@@ -1,0 +1,382 @@
+"""Values that nobody meant, given to every public function: a right answer or a clear error.
+
+Never another exception, a warning, a NaN, or a hang.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bad_values import ANYTHING, FACTORS, MANY, REFUSED, TEXTS, examples, outcome, policies, queues
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mlptsym as mq
+from mlptsym.fitting.arrivals import arrival_statistics
+from mlptsym.fitting.fit import fit_trace
+from mlptsym.fitting.laws import Sample, fit_laws, quantile_pairs
+from mlptsym.fitting.reading import find_traces, read_trace
+from mlptsym.fitting.recommend import time_scale
+from mlptsym.fitting.report import write_report
+from mlptsym.numeric.certify import certified_minimum
+from mlptsym.numeric.gradient import quantum_slopes, response_gradient
+from mlptsym.numeric.objectives import best_quantum_for, mean_slowdown
+from mlptsym.simulation.simulate import simulate_many
+from mlptsym.simulation.traces import draw_trace, draw_traces
+from mlptsym.sweeps import sweep
+
+DATA = Path(__file__).parent / "data"
+QUEUE = mq.Queue(mq.Gamma(2.0, 0.5), 0.5, slowdown_threshold=2.0, slowdown_factor=0.5, preemption_cost=0.1)
+DISCRETE = mq.Queue(mq.Empirical([1.0, 2.0, 4.0]), 0.2, preemption_cost=0.1)
+MLPT = mq.MLPT(quantum=1.0, levels=3)
+DISTRIBUTION = mq.response_time_distribution(QUEUE, MLPT)
+RESULT = mq.simulate(QUEUE, MLPT, jobs=20, warmup=2, seeds=2)
+SAMPLE = Sample.of([1.0, 2.0, 3.0, 5.0, 8.0, 8.0])
+TRACE = read_trace(DATA / "azure_sample.csv")
+FIT = fit_trace(TRACE, levels=[2], jobs=100)
+GENERATOR = np.random.default_rng(1)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function with arguments that are good, of which some are replaced."""
+
+    function: Callable[..., Any]
+    good: Mapping[str, Any]
+    tried: int = 40
+    fixed: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    instead: Mapping[str, st.SearchStrategy[Any]] = field(default_factory=dict)
+
+
+def _by_name(*calls: Call) -> dict[str, Call]:
+    return {f"{place}-{getattr(call.function, '__qualname__', 'call')}": call for place, call in enumerate(calls)}
+
+
+def _in_parallel(**words: Any) -> None:
+    with mq.parallel(**words):
+        pass
+
+
+SMALL_RUN = {"jobs": 30, "warmup": 3, "seeds": 2, "root_seed": 1, "control": False, "workers": 1}
+COUNTS = st.one_of(st.integers(-2, 40), ANYTHING.filter(lambda value: not (type(value) is int and value > 40)))
+FEW = dict.fromkeys(("jobs", "warmup", "seeds"), COUNTS)
+LAW_METHODS = [
+    Call(method, words, 15)
+    for law in (mq.Exponential(1.0), mq.LogNormal(1, 1), mq.Weibull(0.5, 1), mq.Gamma(0.5, 1), mq.Erlang(2, 1),
+                mq.HyperExponential([0.5, 0.5], [1, 2]), mq.Lomax(1.5, 1), mq.Uniform(0, 1), mq.Deterministic(1),
+                mq.Empirical([1, 2]))
+    for method, words in (
+        (law.density, {"x": 1.0}), (law.tail, {"x": 1.0}), (law.hazard, {"x": 1.0}), (law.moment, {"order": 1}),
+        (law.upper_moment, {"order": 1, "x": 1.0}), (law.sample, {"generator": GENERATOR, "count": 2}),
+    )
+]  # fmt: skip
+CALLS = _by_name(
+    Call(mq.Exponential, {"rate": 1.0}),
+    Call(mq.LogNormal, {"mu": 1.0, "sigma": 1.0}),
+    Call(mq.Weibull, {"shape": 1.0, "scale": 1.0}),
+    Call(mq.Gamma, {"shape": 1.0, "scale": 1.0}),
+    Call(mq.Erlang, {"stages": 2, "rate": 1.0}),
+    Call(mq.HyperExponential, {"probabilities": [0.5, 0.5], "rates": [1.0, 2.0]}),
+    Call(mq.Lomax, {"shape": 2.0, "scale": 1.0}),
+    Call(mq.Uniform, {"low": 1.0, "high": 2.0}),
+    Call(mq.Deterministic, {"value": 1.0}),
+    Call(mq.Empirical, {"samples": [1.0, 2.0]}),
+    Call(mq.LinearMemory, {"slope": 1.0}),
+    Call(mq.AffineMemory, {"base": 1.0, "slope": 1.0}),
+    Call(mq.SaturatingMemory, {"slope": 1.0, "window": 1.0, "base": 0.0}),
+    *LAW_METHODS,
+    *(
+        Call(method, words)
+        for memory in (mq.LinearMemory(2.0), mq.AffineMemory(1.0, 2.0), mq.SaturatingMemory(1.0, 2.0, 3.0))
+        for method, words in (
+            (memory.growth, {"ages": 1.0}),
+            (memory.slope_at, {"ages": 1.0}),
+            (memory.age_at, {"capacity": 1.0}),
+        )
+    ),
+    Call(
+        mq.Queue,
+        {
+            "size": mq.Exponential(1.0),
+            "arrival_rate": 0.5,
+            "slowdown_threshold": 2.0,
+            "slowdown_factor": 0.5,
+            "preemption_cost": 0.1,
+            "memory": mq.LinearMemory(),
+            "capacity": None,
+        },
+        100,
+    ),
+    Call(QUEUE.service_time, {"sizes": 1.0}),
+    Call(QUEUE.size_at, {"attained": 1.0}),
+    Call(QUEUE.restore_cost, {"ages": 1.0}),
+    Call(QUEUE.service_moments, {"attained": 1.0}),
+    Call(QUEUE.service_moment, {"order": 1}),
+    Call(mq.MLPT, {"quantum": 1.0, "levels": 2, "lazy": False}),
+    Call(mq.MLPT, {"quanta": [1.0, 2.0], "levels": 3, "lazy": False}),
+    Call(MLPT.boundaries, {"limit": 5.0}),
+    Call(mq.MLPT(quanta=[1.0, 2.0]).boundaries, {"limit": 5.0}),
+    Call(mq.FCFS().boundaries, {"limit": 5.0}),
+    Call(mq.CappedGittins, {"preemptions": 1, "minimum_quantum": 0.1}),
+    Call(mq.CappedGittins(1).quantum_for, {"queue": QUEUE}),
+    Call(mq.mean_response_time, {"queue": QUEUE, "policy": MLPT}),
+    Call(mq.solve, {"queue": QUEUE, "policy": MLPT}),
+    Call(mq.level_table, {"queue": QUEUE, "policy": MLPT}),
+    Call(mean_slowdown, {"queue": QUEUE, "policy": MLPT}, 20),
+    Call(mq.two_level_terms, {"queue": QUEUE, "x": 1.0, "side": "left"}),
+    Call(mq.gittins_index, {"queue": QUEUE, "ages": 1.0}, 20),
+    Call(mq.gittins_index, {"queue": DISCRETE, "ages": 1.0}),
+    Call(mq.rule_of_thumb, {"queue": QUEUE, "levels": 2, "a": 3.0, "b": 7.0}),
+    Call(mq.optimal_quantum, {"queue": DISCRETE, "levels": 2, "objective": "mean", "certify": False}),
+    Call(best_quantum_for, {"queue": DISCRETE, "levels": 2, "objective": "mean"}, 20),
+    Call(mq.optimal_quanta, {"queue": DISCRETE, "levels": 3}, 20),
+    Call(certified_minimum, {"queue": DISCRETE, "levels": 2, "quantum": 1.0}, 5),
+    Call(quantum_slopes, {"queue": QUEUE, "quanta": [1.0, 2.0], "levels": 2}),
+    Call(response_gradient, {"queue": QUEUE, "boundaries": [[1.0], [2.0]], "closed": True, "side": "right"}),
+    Call(mq.response_time_distribution, {"queue": QUEUE, "policy": MLPT}),
+    Call(DISTRIBUTION.cdf, {"t": 1.0}),
+    Call(DISTRIBUTION.quantile, {"p": 0.5}),
+    Call(DISTRIBUTION.moment, {"n": 1}),
+    Call(DISTRIBUTION.by_level[0].cdf, {"t": 1.0}),
+    Call(DISTRIBUTION.by_level[0].quantile, {"p": 0.5}),
+    Call(DISTRIBUTION.by_level[0].moment, {"n": 1}),
+    Call(mq.response_times, {"queue": QUEUE, "policy": MLPT, "arrival_times": [0.0, 1.0], "sizes": [1.0, 2.0]}, 80),
+    Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, **SMALL_RUN}, 60, instead=FEW),
+    Call(mq.simulate, {"queue": QUEUE, "policy": mq.CappedGittins(1), **SMALL_RUN}, 60, instead=FEW),
+    Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, **SMALL_RUN, "jobs": 1000, "warmup": 100, "seeds": 8, "control": True}, 60,
+         instead=FEW),
+    Call(simulate_many, {"queue": QUEUE, "policies": [MLPT], **SMALL_RUN}, 40, names=("policy",), instead=FEW),
+    Call(RESULT.half_width, {"confidence": 0.95}),
+    Call(draw_trace, {"size": mq.Exponential(1.0), "arrival_rate": 1.0, "jobs": 5, "seed": 1, "root_seed": 1},
+         instead=FEW),
+    Call(lambda **words: list(draw_traces(**words)),
+         {"size": mq.Exponential(1.0), "arrival_rate": 1.0, "jobs": 5, "seeds": 2, "root_seed": 1}, instead=FEW),
+    Call(Sample.of, {"sizes": [1.0, 2.0, 3.0]}),
+    Call(fit_laws, {"sample": SAMPLE, "names": ["Exponential", "Weibull"]}),
+    Call(quantile_pairs, {"sample": SAMPLE, "law": mq.Exponential(1.0), "count": 5}),
+    Call(arrival_statistics, {"times": np.arange(12.0) ** 2}),
+    Call(time_scale, {"mean_service_time": 200.0, "recorded_rate": 5.0, "tokens_per_second": 1250.0, "load": 0.5}),
+    Call(read_trace, {"path": DATA / "azure_sample.csv", "size_column": None, "time_column": None, "time_unit": "s",
+                      "largest_size": 1e9}, names=("trace",)),
+    Call(find_traces, {"folder": DATA}, names=("trace_folder",)),
+    Call(fit_trace, {"trace": TRACE, "load": 0.8, "levels": [2], "seed": 1, "jobs": 100, "slowdown_threshold": 300.0,
+                     "slowdown_factor": 0.5, "preemption_cost": 0.1, "memory": mq.LinearMemory(), "capacity": None,
+                     "tokens_per_second": None, "arrival_rate": None}, 6, names=("root_seed",)),
+    Call(write_report, {"fit": FIT, "path": "absent/report.html"}, 4, names=("out",)),
+    Call(sweep, {"function": type, "items": [1, -2], "threads": True}, 20,
+         instead={"function": ANYTHING.filter(lambda value: not callable(value))}),
+    Call(_in_parallel, {"jobs": 1, "dask": None}, 20),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_any_value_in_place_of_one_or_two_arguments(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = CALLS[name]
+    monkeypatch.chdir(tmp_path)
+    places = st.lists(st.sampled_from(sorted(call.good)), min_size=1, max_size=2, unique=True)
+    replaced = places.flatmap(lambda names: st.fixed_dictionaries({n: call.instead.get(n, ANYTHING) for n in names}))
+
+    @examples(call.tried)
+    @given(replaced)
+    def check(others: dict[str, Any]) -> None:
+        outcome(call.function, {**call.good, **others}, names=call.names)
+
+    assert outcome(call.function, call.good) is not REFUSED
+    check()
+
+
+# Traces --------------------------------------------------------------------------------------------------------------
+
+CELLS = st.one_of(
+    st.floats().map(repr),
+    st.integers(-(10**400), 10**400).map(str),
+    st.integers(1, 900).map(str),
+    st.sampled_from(
+        ["", "1e308", "-1e308", "1e-320", "1,234", "nan", "2024-01-01T00:00:00Z", "0001-01-01", "9999-12-31"]
+    ),
+    TEXTS.filter(lambda text: text.isprintable() and '"' not in text),
+)
+
+
+def _read(path: Path, content: bytes, **words: Any) -> Any:
+    """The trace in a file, which is in order, or `REFUSED`."""
+    path.write_bytes(content)
+    names = ("trace", "size_column", "time_column")
+    trace = outcome(read_trace, {"path": path, "size_column": "tokens", **words}, names=names)
+    if trace is not REFUSED:
+        assert len(trace.sizes) >= 10
+        assert ((trace.sizes >= 1e-30) & (trace.sizes <= 1e9)).all()
+        assert trace.times is None or (np.isfinite(trace.times).all() and (np.diff(trace.times) >= 0).all())
+    return trace
+
+
+def _fitted(trace: Any) -> None:
+    """Whatever could be read can be fitted, or says why not."""
+    if trace is not REFUSED:
+        words = {"trace": trace, "load": 0.8, "levels": [2], "jobs": 100, "preemption_cost": 0.1}
+        outcome(fit_trace, words, 30.0, names=("time_column", "size", "queue", "quantum", "sizes", "arrival_times"))
+
+
+@examples(25)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=10, max_size=14), st.booleans())
+def test_any_cells_of_a_table(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], whole: bool
+) -> None:
+    lines = [f'"{time}","{size}"' for time, size in rows]
+    content = "\n".join(["arrived,tokens", *lines]).encode("utf-8", "replace") + b"\n" * whole
+    _fitted(_read(tmp_path_factory.getbasetemp() / "cells.csv", content, time_column="arrived"))
+
+
+NUMBERS_OF_A_TRACE = st.sampled_from([1e-300, 1e-30, 1e-29, 1e-3, 1.0, 2.0, 7.0, 512.0, 1e6, 1e9])
+TIMES_OF_A_TRACE = st.sampled_from([-1e308, -1e300, -1.0, 0.0, 5e-324, 1e-300, 1.0, 2.0, 3.0, 1e9, 1e300, 1e308])
+
+
+@examples(5)
+@given(st.lists(NUMBERS_OF_A_TRACE, min_size=12, max_size=20), st.lists(TIMES_OF_A_TRACE, min_size=20, max_size=20))
+def test_any_numbers_of_a_trace(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[float], times: list[float]
+) -> None:
+    lines = [f"{time!r},{size!r}" for time, size in zip(times, sizes, strict=False)]
+    content = "\n".join(["arrived,tokens", *lines, ""]).encode()
+    _fitted(_read(tmp_path_factory.getbasetemp() / "numbers.csv", content, time_column="arrived"))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=3,
+)
+
+
+@examples(15)
+@given(st.lists(st.fixed_dictionaries({}, optional={"arrived": JSON, "tokens": JSON}) | JSON, min_size=10, max_size=12))
+def test_any_objects_of_a_trace(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
+    content = "\n".join([*map(json.dumps, rows), ""]).encode()
+    _read(tmp_path_factory.getbasetemp() / "objects.jsonl", content, time_column="arrived")
+
+
+@examples(20)
+@given(
+    st.sampled_from(["int64", "float16", "string", "binary", "bool", "date", "time", "us", "ns", "s", "list", "null", "decimal", "duration", "dictionary"]),
+    st.sampled_from(["tokens", "arrived"]),
+    st.integers(-(2**62), 2**62),
+)  # fmt: skip
+def test_any_column_of_a_parquet_file(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, place: str, number: int
+) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    made: dict[str, Callable[[], Any]] = {
+        "string": lambda: pa.array([str(number)] * 12),
+        "binary": lambda: pa.array([b"\xff"] * 12),
+        "bool": lambda: pa.array([True] * 12),
+        "date": lambda: pa.array([number % 2**31] * 12, type=pa.int32()).cast(pa.date32()),
+        "time": lambda: pa.array([number % 86400] * 12, type=pa.int32()).cast(pa.time32("s")),
+        "us": lambda: pa.array([number] * 12, type=pa.timestamp("us")),
+        "ns": lambda: pa.array([number] * 12, type=pa.timestamp("ns", "UTC")),
+        "s": lambda: pa.array([number] * 12, type=pa.timestamp("s", "no/zone")),
+        "list": lambda: pa.array([[number]] * 12),
+        "null": lambda: pa.nulls(12),
+        "decimal": lambda: pa.array([number] * 12, type=pa.int64()).cast(pa.decimal128(38, 0)),
+        "duration": lambda: pa.array([number] * 12, type=pa.duration("ns")),
+        "dictionary": lambda: pa.array([str(number)] * 12).dictionary_encode(),
+        "float16": lambda: pa.array(np.full(12, number % 1000, dtype=np.float16)),
+        "int64": lambda: pa.array([number] * 12),
+    }
+    columns = {"tokens": pa.array(range(1, 13)), "arrived": pa.array(range(12))} | {place: made[kind]()}
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.table(columns), sink)
+    _read(tmp_path_factory.getbasetemp() / "any.parquet", sink.getvalue().to_pybytes(), time_column="arrived")
+
+
+# Numbers that are allowed, and extreme -------------------------------------------------------------------------------
+
+NAMES = ("quantum", "quanta", "levels", "size", "ages", "t", "p", "preemption_cost", "arrival_rate", "minimum_quantum")
+
+
+@st.composite
+def _queues_and_policies(draw: st.DrawFn) -> Any:
+    queue = draw(queues())
+    return None if queue is None else (queue, draw(policies(queue.size.mean)))
+
+
+@examples(40)
+@given(_queues_and_policies())
+def test_extreme_numbers_in_the_theory(case: tuple[mq.Queue, Any] | None) -> None:
+    """E[T] ≥ E[S] and ρ^eff ≥ ρ₀; the table by level adds up to the whole."""
+    if case is None:
+        return
+    queue, policy = case
+    words = {"queue": queue, "policy": policy}
+    solution = outcome(mq.solve, words, 20.0, names=NAMES)
+    if solution is REFUSED:
+        return
+    assert solution.effective_load >= queue.base_load * (1 - 1e-9)
+    assert solution.mean_response_time >= queue.mean_service_time * (1 - 1e-9)
+    assert solution.stable == (solution.effective_load < 1)
+    assert solution.stable or math.isinf(solution.mean_response_time)
+    table = outcome(mq.level_table, words, 20.0, names=NAMES)
+    if table is not REFUSED:
+        assert abs(table.probability.sum() - 1) < 1e-9
+        whole = float(table.probability @ table.response_time)
+        assert abs(whole - solution.mean_response_time) <= 1e-6 * solution.mean_response_time
+
+
+@examples(25)
+@given(queues(), FACTORS)
+def test_extreme_numbers_in_the_terms_of_two_levels_and_the_index(queue: mq.Queue | None, factor: float) -> None:
+    if queue is None:
+        return
+    mean = queue.size.mean if math.isfinite(queue.size.mean) else 1.0
+    outcome(mq.two_level_terms, {"queue": queue, "x": mean * np.geomspace(1e-30, 1e30, 25)}, names=NAMES)
+    rule = outcome(mq.rule_of_thumb, {"queue": queue}, names=NAMES)
+    assert rule is REFUSED or rule > 0
+    index = outcome(mq.gittins_index, {"queue": queue, "ages": factor * mean}, names=NAMES)
+    assert index is REFUSED or index.index >= 0
+
+
+@examples(10)
+@given(_queues_and_policies(), st.sampled_from([0, 1, 3, math.inf]), st.booleans())
+def test_extreme_numbers_in_simulations(case: Any, preemptions: float, capped: bool) -> None:
+    if case is None:
+        return
+    queue, policy = case
+    chosen = mq.CappedGittins(preemptions) if capped else policy
+    words = {"queue": queue, "policy": chosen, "jobs": 40, "warmup": 4, "seeds": 2, "workers": 1}
+    result = outcome(mq.simulate, words, 20.0, names=NAMES)
+    assert result is REFUSED or result.mean > 0
+
+
+@pytest.mark.skipif(MANY == 1, reason="takes minutes: MLPTSYM_BAD_VALUES=10")
+@examples(2)
+@given(queues(), st.sampled_from([2, 3, math.inf]), _queues_and_policies())
+def test_extreme_numbers_in_optima_and_distributions(queue: mq.Queue | None, levels: float, case: Any) -> None:
+    """No optimum is above FCFS or the rule of thumb; distribution functions and quantiles rise."""
+    if queue is not None:
+        best = outcome(mq.optimal_quantum, {"queue": queue, "levels": levels}, 60.0, names=NAMES)
+        fcfs = outcome(mq.mean_response_time, {"queue": queue, "policy": mq.FCFS()}, names=NAMES)
+        if best is not REFUSED:
+            assert queue.mean_service_time * (1 - 1e-9) <= best.mean_response_time <= fcfs * (1 + 1e-9)
+            rule = mq.rule_of_thumb(queue, levels)
+            if math.isfinite(rule):
+                words = {"queue": queue, "policy": mq.MLPT(quantum=rule, levels=levels)}
+                by_rule = outcome(mq.mean_response_time, words, 60.0, names=NAMES)
+                assert by_rule is REFUSED or best.mean_response_time <= by_rule * (1 + 1e-9)
+    if case is not None:
+        words = dict(zip(("queue", "policy"), case, strict=True))
+        distribution = outcome(mq.response_time_distribution, words, 60.0, names=NAMES)
+        if distribution is not REFUSED:
+            quantiles = outcome(distribution.quantile, {"p": [0.1, 0.5, 0.99]}, 60.0, names=NAMES)
+            if quantiles is not REFUSED and distribution.stable:
+                assert (np.diff(quantiles) >= 0).all()
+                chances = outcome(distribution.cdf, {"t": quantiles}, 60.0, names=NAMES)
+                assert chances is REFUSED or (chances >= np.array([0.1, 0.5, 0.99]) - 1e-6).all()
