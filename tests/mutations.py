@@ -39,8 +39,7 @@ def functions(module: types.ModuleType) -> Iterator[tuple[str, types.FunctionTyp
                 if isinstance(inner, ast.FunctionDef):
                     found = vars(getattr(module, node.name))[inner.name]
                     found = getattr(found, "__func__", getattr(found, "fget", found))
-                    if not found.__code__.co_freevars:
-                        yield f"{node.name}.{inner.name}", found, inner
+                    yield f"{node.name}.{inner.name}", found, inner
 
 
 def mutants(module: types.ModuleType, skip: frozenset[str] = frozenset()) -> Iterator[Mutant]:
@@ -65,7 +64,7 @@ def _sites(definition: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
 
 def _inside(node: ast.AST, parent: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     match node:
-        case ast.BinOp(op=op) if type(op) in SWAPPED:
+        case ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in SWAPPED:
             yield node, f"{SIGNS[type(op)]} → {SIGNS[SWAPPED[type(op)]]} in {ast.unparse(node)}"
         case ast.UnaryOp(op=ast.USub()):
             yield node, f"minus dropped in {ast.unparse(node)}"
@@ -79,7 +78,7 @@ def _inside(node: ast.AST, parent: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 
 def _alter(node: Any) -> None:
     match node:
-        case ast.BinOp():
+        case ast.BinOp() | ast.AugAssign():
             node.op = SWAPPED[type(node.op)]()
         case ast.UnaryOp():
             node.op = ast.UAdd()
@@ -88,12 +87,22 @@ def _alter(node: Any) -> None:
 
 
 def _compiled(definition: ast.FunctionDef, function: types.FunctionType) -> types.CodeType:
+    """The code of an altered function, with the free variables of the original, such as the class that super() names.
+
+    They are made local to a function around it, which is compiled but never called.
+    """
     definition.decorator_list = []
-    future = ast.ImportFrom("__future__", [ast.alias("annotations")], 0)
-    tree = ast.fix_missing_locations(ast.Module([future, definition], []))
-    namespace: dict[str, Any] = {}
-    exec(compile(tree, function.__code__.co_filename, "exec"), function.__globals__, namespace)  # noqa: S102
-    return namespace[definition.name].__code__
+    names = function.__code__.co_freevars
+    around = ast.parse("from __future__ import annotations\ndef around(): pass")
+    # its own name is free only where a decorator or a class made it so
+    lines = [f"{name} = None" for name in names] + ([] if definition.name in names else [f"global {definition.name}"])
+    around.body[1].body = [*ast.parse("\n".join(lines)).body, definition]  # type: ignore[attr-defined]
+    tree = ast.fix_missing_locations(around)
+    code = compile(tree, function.__code__.co_filename, "exec")
+    for name in ("around", definition.name):
+        (code,) = (part for part in code.co_consts if isinstance(part, types.CodeType) and part.co_name == name)
+    assert code.co_freevars == names
+    return code
 
 
 @contextlib.contextmanager

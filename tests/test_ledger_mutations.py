@@ -43,12 +43,19 @@ WATCHED = {
     "gradient": ["gradient-quantum", "gradient-boundary"],
     "gittins": ["efficiency", "efficiency-slope", "gittins-candidates", "gittins-closed", "hazard-jump", "lemma-4.1"],
     "special": ["special-functions"],
+    "transform": [
+        *("partial-transform", "transform-pieces", "transform-second-moment", "piece-moments"),
+        *("transform-second-moment-by-level", "transform-work", "transform-busy-period", "transform-response"),
+        "transform-mean",
+    ],
     "laws": ["law-exponential", "law-uniform", "law-gamma"],
 }
 SLOW = {"special", "gradient"}
 # entries about one function
 OWN = {f"laws.{name.lower()}": f"law-{name.lower()}" for name in laws.LAWS}
 OWN |= {"gradient.level_slopes": "gradient-quantum", "gradient.boundary_slope": "gradient-boundary"}
+OWN |= {"transform.PartialTransform.fdiff": "partial-transform", "transform.transform": "transform-pieces"}
+OWN |= {f"transform.{name}": "piece-moments" for name in ("served_moments", "piece_moments")}
 
 # alterations that change nothing, or nothing that is a formula
 HARMLESS = {
