@@ -42,11 +42,9 @@ def functions(module: types.ModuleType) -> Iterator[tuple[str, types.FunctionTyp
                     yield f"{node.name}.{inner.name}", found, inner
 
 
-def mutants(module: types.ModuleType, skip: frozenset[str] = frozenset()) -> Iterator[Mutant]:
-    """Every alteration of the functions of a module that are not skipped."""
+def mutants(module: types.ModuleType) -> Iterator[Mutant]:
+    """Every alteration of the functions of a module."""
     for name, function, definition in functions(module):
-        if name in skip:
-            continue
         for position, (_, description) in enumerate(_sites(definition)):
             altered = copy.deepcopy(definition)
             node, _ = list(_sites(altered))[position]

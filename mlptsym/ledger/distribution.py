@@ -32,7 +32,7 @@ from mlptsym.symbolic.transform import (
     work_found,
 )
 
-__all__ = ["entries"]
+__all__ = ["entries", "exponential"]
 
 MOST_LEVELS = 3
 Found = Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]
@@ -309,7 +309,7 @@ def check_transform(claim: ByParts) -> Outcome:
         for j in range(1, MOST_LEVELS + 1):
             package = response_transform(j, MOST_LEVELS)
             whole, period = (
-                sp.lambdify((argument, stretched), _exponential(part).xreplace(place), "mpmath")
+                sp.lambdify((argument, stretched), exponential(part).xreplace(place), "mpmath")
                 for part in (package.expression, package.busy_period)
             )
 
@@ -317,8 +317,8 @@ def check_transform(claim: ByParts) -> Outcome:
                 return whole(s, mpmath.findroot(lambda sigma: period(s, sigma), (s, 2 * s)))
 
             left, right = at(-step), at(step)
-            first, second = (value(_exponential(moment).xreplace(place)) for moment in claim(parts_of(j, MOST_LEVELS)))
-            completed = value(_exponential(printed.probability(j, MOST_LEVELS)).xreplace(place))
+            first, second = (value(exponential(moment).xreplace(place)) for moment in claim(parts_of(j, MOST_LEVELS)))
+            completed = value(exponential(printed.probability(j, MOST_LEVELS)).xreplace(place))
             pairs += [
                 (f"E[T; J = {j}]", (left - right) / (2 * step), first),
                 (f"E[T²; J = {j}]", (left + right - 2 * completed) / step**2, second),
@@ -326,7 +326,7 @@ def check_transform(claim: ByParts) -> Outcome:
         return agreement(pairs, DIGITS)
 
 
-def _exponential(expression: sp.Expr) -> sp.Expr:
+def exponential(expression: sp.Expr) -> sp.Expr:
     """Moments and transforms of exponential S with mean one, by the integrals of x^n e^{−x} and e^{−(1 + s)x}."""
 
     def moment(order: sp.Expr, start: sp.Expr, _: sp.Symbol) -> sp.Expr:
