@@ -213,7 +213,7 @@ def check_sums(found: Callable[[sp.Rational, int], Summed], claim: Bounds) -> Ou
                 )
                 shown = " < ".join(number.str(6, radius=False) for number in (least, value, most))
                 steps.append(Step(f"{name} beyond level {through}, θ = {length}: {shown}"))
-                if not (least < value and value < most):
+                if not (least < value < most):
                     outside.append(steps[-1].operation)
     words = f"not so: {outside[0]}" if outside else "all between their bounds"
     return Outcome(not outside, f"{len(steps)} sums over infinitely many levels: {words}", tuple(steps))
