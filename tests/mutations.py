@@ -1,4 +1,4 @@
-"""Alterations of the package's formulas, one at a time: signs, operations, whole numbers and exponents in the source.
+"""Alterations of the package's formulas, one at a time: signs, operations, choices, whole numbers, exponents.
 
 `mutants` lists every alteration of a module; `applied` puts one into the running package, for every importer at once,
 by exchanging the function's code.
@@ -11,21 +11,30 @@ import inspect
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sympy.core.cache import clear_cache
 
-SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
-SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One altered function."""
+    """One altered function: the place in its source at which it is altered, and how."""
 
     function: types.FunctionType
-    code: types.CodeType
+    definition: ast.FunctionDef
+    position: int
     description: str
+
+    @cached_property
+    def code(self) -> types.CodeType:
+        altered = copy.deepcopy(self.definition)
+        node, _ = list(_sites(altered))[self.position]
+        _alter(node)
+        return _compiled(altered, self.function)
 
 
 def functions(module: types.ModuleType) -> Iterator[tuple[str, types.FunctionType, ast.FunctionDef]]:
@@ -46,10 +55,7 @@ def mutants(module: types.ModuleType) -> Iterator[Mutant]:
     """Every alteration of the functions of a module."""
     for name, function, definition in functions(module):
         for position, (_, description) in enumerate(_sites(definition)):
-            altered = copy.deepcopy(definition)
-            node, _ = list(_sites(altered))[position]
-            _alter(node)
-            yield Mutant(function, _compiled(altered, function), f"{name}: {description}")
+            yield Mutant(function, definition, position, f"{name}: {description}")
 
 
 def _sites(definition: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
@@ -64,6 +70,8 @@ def _inside(node: ast.AST, parent: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     match node:
         case ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in SWAPPED:
             yield node, f"{SIGNS[type(op)]} → {SIGNS[SWAPPED[type(op)]]} in {ast.unparse(node)}"
+        case ast.IfExp():
+            yield node, f"branches exchanged in {ast.unparse(node)}"
         case ast.UnaryOp(op=ast.USub()):
             yield node, f"minus dropped in {ast.unparse(node)}"
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
@@ -78,6 +86,8 @@ def _alter(node: Any) -> None:
     match node:
         case ast.BinOp() | ast.AugAssign():
             node.op = SWAPPED[type(node.op)]()
+        case ast.IfExp():
+            node.body, node.orelse = node.orelse, node.body
         case ast.UnaryOp():
             node.op = ast.UAdd()
         case ast.Constant():

@@ -13,7 +13,7 @@ from mlptsym.ledger.checks import Claim, Equation, everything, folded, identitie
 from mlptsym.ledger.entry import Entry, Outcome, Variant
 from mlptsym.ledger.printed import F, c, t
 from mlptsym.ledger.waiting import ends
-from mlptsym.symbolic.algorithm import completion_probability, effective_load, effective_size, piece
+from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_load, effective_size, piece
 from mlptsym.symbolic.induction import levels, peeled, total
 from mlptsym.symbolic.memory import MEMORY_LAWS, MemoryLaw, restore_cost_at
 from mlptsym.symbolic.moments import Indicator, expectation, mean
@@ -59,7 +59,7 @@ def check_sums(claim: Sum) -> Outcome:
             here = f"Σ {words} from {ends_here[0]} to {ends_here[1]}"
             compared.append((here, total(term, *ends_here), first, last, claim(term, start, stop)))
         compared.append((f"Σ {words} from 3 on", total(term, 1, levels), sp.Integer(3), levels - 2, claim(term, 1, 11)))
-    equations, common = [], True
+    equations, common = [Equation("t_2 + t_3 + t_4", sp.Add(*boundaries(2, 4)), claim(t, 2, 4))], True
     for words, found, begin, end, written in compared:
         brought = peeled(found, begin, end)
         sums = brought.atoms(sp.Sum)

@@ -35,11 +35,19 @@ def completed_pieces(*, last: bool) -> sp.Expr:
 
 
 def check_average(claim: Claim) -> Outcome:
-    """Σ_j p_j E[T | J = j] up to level J, with unknown waits d_j, grows by p_{J+1} d_{J+1} and the completed pieces."""
+    """Σ_j p_j E[T | J = j] up to level J, with unknown waits d_j, grows by p_{J+1} d_{J+1} and the completed pieces.
+
+    Beside it, E[min(S, t_{J+1})] of the package, which is E[S] in the last level.
+    """
     first = level_terms(1)
     terms = {last: level_terms(J + 1, last=last) for last in (False, True)}
+    served = [
+        Equation("E[min(S, t_{J+1})]", terms[False].served_mean, printed.served(J + 1)),
+        Equation("E[S]", terms[True].served_mean, mean()),
+    ]
     return identities(
-        upward(
+        served
+        + upward(
             claim,
             "Σ p_j E[T | J = j]",
             start=first.probability * d[1] + first.completed_service,
