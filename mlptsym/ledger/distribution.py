@@ -298,30 +298,33 @@ def check_by_parts(moments: Moments, claim: ByParts) -> Outcome:
 
 
 def check_transform(claim: ByParts) -> Outcome:
-    """Differences of the transform at s = ±10⁻³⁰, σ solved for, for exponential S with mean one and three levels."""
+    """Divided differences of the transform at σ = ±10⁻³⁰ and 0, for exponential S with mean one and three levels.
+
+    The equation of σ is linear in s, and gives s.
+    """
     import mpmath
 
     place = {arrival_rate: sp.Rational(1, 3), boundary[1]: sp.S.One, boundary[2]: sp.Rational(5, 2)}
     place |= {cost[1]: sp.Rational(1, 10), cost[2]: sp.Rational(1, 4)}
+
     pairs = []
     with mpmath.workdps(3 * DIGITS):
-        step = mpmath.mpf(10) ** -30
         for j in range(1, MOST_LEVELS + 1):
             package = response_transform(j, MOST_LEVELS)
-            whole, period = (
-                sp.lambdify((argument, stretched), exponential(part).xreplace(place), "mpmath")
-                for part in (package.expression, package.busy_period)
+            stated = (*claim(parts_of(j, MOST_LEVELS)), printed.probability(j, MOST_LEVELS))
+            whole, period, first, second, completed = (
+                exponential(part).xreplace(place) for part in (package.expression, package.busy_period, *stated)
             )
-
-            def at(s: Any, whole: Any = whole, period: Any = period) -> Any:
-                return whole(s, mpmath.findroot(lambda sigma: period(s, sigma), (s, 2 * s)))
-
-            left, right = at(-step), at(step)
-            first, second = (value(exponential(moment).xreplace(place)) for moment in claim(parts_of(j, MOST_LEVELS)))
-            completed = value(exponential(printed.probability(j, MOST_LEVELS)).xreplace(place))
+            quotients = []
+            for sigma in (mpmath.mpf(10) ** -30, -(mpmath.mpf(10) ** -30)):
+                at_zero, at_one = (value(period, {argument: s, stretched: sigma}) for s in (0, 1))
+                s = at_zero / (at_zero - at_one)
+                quotients.append((s, (value(whole, {argument: s, stretched: sigma}) - value(completed)) / s))
+            (right, rising), (left, falling) = quotients
+            bend = (rising - falling) / (right - left)
             pairs += [
-                (f"E[T; J = {j}]", (left - right) / (2 * step), first),
-                (f"E[T²; J = {j}]", (left + right - 2 * completed) / step**2, second),
+                (f"E[T; J = {j}]", right * bend - rising, value(first)),
+                (f"E[T²; J = {j}]", 2 * bend, value(second)),
             ]
         return agreement(pairs, DIGITS)
 

@@ -75,7 +75,7 @@ def two_level_terms() -> TwoLevelTerms:
     """
     x = sp.Dummy("x", positive=True)
     q, c = sp.Function("q", positive=True), sp.Function("c", positive=True)
-    symbols = sp.symbols("q dq c dc", nonnegative=True)
+    service, service_slope, restore, restore_slope = sp.symbols("q dq c dc", nonnegative=True)
     survival, hazard, first, second = sp.symbols("Fbar h M_1 M_2", nonnegative=True)
 
     derivative = two_level_response_time(c(quantum)).subs(quantum, q(x)).diff(x).doit()
@@ -86,7 +86,6 @@ def two_level_terms() -> TwoLevelTerms:
         UpperMoment(1, q(x)): first,
         UpperMoment(2, q(x)): second,
     }
-    service, service_slope, restore, restore_slope = symbols
     slope_of_c = sp.Subs(sp.Derivative(c(quantum), quantum), quantum, q(x)).doit()
     names = {slope_of_c: restore_slope, c(q(x)): restore, q(x).diff(x): service_slope, q(x): service}
     for old, new in {**at_point, **names}.items():
@@ -94,7 +93,9 @@ def two_level_terms() -> TwoLevelTerms:
     per_survivor = derivative / survival
     A = sp.expand(per_survivor.subs(hazard, 0), deep=False)
     B = -sp.diff(per_survivor, hazard)
-    return TwoLevelTerms(*symbols, survival, hazard, first, second, A, B, derivative)
+    return TwoLevelTerms(
+        service, service_slope, restore, restore_slope, survival, hazard, first, second, A, B, derivative
+    )
 
 
 def jump_ratio() -> sp.Expr:
