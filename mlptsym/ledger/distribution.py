@@ -388,7 +388,7 @@ def entries() -> tuple[Entry, ...]:
             "partial-transform",
             "E[S^n e^{−sS} ; a < S ≤ b]: its derivatives in s, a and b, and its value at s = 0",
             r"\mathbb E\left[S^ne^{-sS};a<S\le b\right] = \int_a^bx^ne^{-sx}f(x)\,dx",
-            "definition; what the transform of T is written in",
+            "beyond the paper; definition of what the transform of T is written in",
             "proof",
             lambda: kernel,
             check_partial_transform,
@@ -402,7 +402,7 @@ def entries() -> tuple[Entry, ...]:
             "transforms of the work X_j, of the piece Y_r and of the last piece, level by level",
             r"\mathbb E[e^{-\sigma X_j}] = \sum_{r=1}^je^{-\sigma(c_1+\dots+c_{r-1})}\,\mathbb E[e^{-\sigma S};J=r]"
             r" + e^{-\sigma(t_j+c_1+\dots+c_{j-1})}\bar F(t_j)",
-            "from eqs. (8) and (19)",
+            "beyond the paper; from eqs. (8) and (19)",
             "proof",
             lambda: PIECES,
             check_pieces,
@@ -515,7 +515,7 @@ def entries() -> tuple[Entry, ...]:
             "moments of the piece of a level and of the work through it, from the moments of the service it gives",
             r"\mathbb E[Y_r^n] = \int_{t_{r-1}}^{t_r}(c_{r-1}+s-t_{r-1})^nf(s)\,ds"
             r" + (c_{r-1}+t_r-t_{r-1})^n\bar F(t_r)",
-            "from eq. (8)",
+            "beyond the paper; from eq. (8)",
             "proof",
             lambda: sp.Add,
             check_piece_moments,

@@ -313,7 +313,7 @@ def entries() -> tuple[Entry, ...]:
             "service-density",
             "the density of S = q(L) at q(x) is that of L at x times the service rate",
             r"f_S(q(x)) = \mu(x)\,f_L(x)",
-            "from eqs. (2) and (3)",
+            "beyond the paper; from eqs. (2) and (3)",
             "proof",
             lambda: lambda density, rate: density * rate,
             check_service_density,

@@ -221,7 +221,7 @@ def entries() -> tuple[Entry, ...]:
             "sums-over-levels",
             "sums over levels with symbolic ends, folded and brought to common ends, are the sums term by term",
             r"\sum_{r=a}^{b}x_r = x_a + x_{a+1} + \dots + x_b",
-            "definition; what the proofs by induction are written in",
+            "beyond the paper; definition of what the proofs by induction are written in",
             "proof",
             lambda: term_by_term,
             check_sums,
