@@ -1,4 +1,4 @@
-"""Alterations of the package's formulas, one at a time: signs, operations, whole numbers and exponents in the source.
+"""Alterations of the package's formulas, one at a time: signs, operations, choices, whole numbers, exponents.
 
 `mutants` lists every alteration of a module; `applied` puts one into the running package, for every importer at once,
 by exchanging the function's code.
@@ -11,21 +11,30 @@ import inspect
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sympy.core.cache import clear_cache
 
-SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
-SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One altered function."""
+    """One altered function: the place in its source at which it is altered, and how."""
 
     function: types.FunctionType
-    code: types.CodeType
+    definition: ast.FunctionDef
+    position: int
     description: str
+
+    @cached_property
+    def code(self) -> types.CodeType:
+        altered = copy.deepcopy(self.definition)
+        node, _ = list(_sites(altered))[self.position]
+        _alter(node)
+        return _compiled(altered, self.function)
 
 
 def functions(module: types.ModuleType) -> Iterator[tuple[str, types.FunctionType, ast.FunctionDef]]:
@@ -39,20 +48,14 @@ def functions(module: types.ModuleType) -> Iterator[tuple[str, types.FunctionTyp
                 if isinstance(inner, ast.FunctionDef):
                     found = vars(getattr(module, node.name))[inner.name]
                     found = getattr(found, "__func__", getattr(found, "fget", found))
-                    if not found.__code__.co_freevars:
-                        yield f"{node.name}.{inner.name}", found, inner
+                    yield f"{node.name}.{inner.name}", found, inner
 
 
-def mutants(module: types.ModuleType, skip: frozenset[str] = frozenset()) -> Iterator[Mutant]:
-    """Every alteration of the functions of a module that are not skipped."""
+def mutants(module: types.ModuleType) -> Iterator[Mutant]:
+    """Every alteration of the functions of a module."""
     for name, function, definition in functions(module):
-        if name in skip:
-            continue
         for position, (_, description) in enumerate(_sites(definition)):
-            altered = copy.deepcopy(definition)
-            node, _ = list(_sites(altered))[position]
-            _alter(node)
-            yield Mutant(function, _compiled(altered, function), f"{name}: {description}")
+            yield Mutant(function, definition, position, f"{name}: {description}")
 
 
 def _sites(definition: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
@@ -65,8 +68,10 @@ def _sites(definition: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
 
 def _inside(node: ast.AST, parent: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     match node:
-        case ast.BinOp(op=op) if type(op) in SWAPPED:
+        case ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in SWAPPED:
             yield node, f"{SIGNS[type(op)]} → {SIGNS[SWAPPED[type(op)]]} in {ast.unparse(node)}"
+        case ast.IfExp():
+            yield node, f"branches exchanged in {ast.unparse(node)}"
         case ast.UnaryOp(op=ast.USub()):
             yield node, f"minus dropped in {ast.unparse(node)}"
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
@@ -79,8 +84,10 @@ def _inside(node: ast.AST, parent: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 
 def _alter(node: Any) -> None:
     match node:
-        case ast.BinOp():
+        case ast.BinOp() | ast.AugAssign():
             node.op = SWAPPED[type(node.op)]()
+        case ast.IfExp():
+            node.body, node.orelse = node.orelse, node.body
         case ast.UnaryOp():
             node.op = ast.UAdd()
         case ast.Constant():
@@ -88,12 +95,22 @@ def _alter(node: Any) -> None:
 
 
 def _compiled(definition: ast.FunctionDef, function: types.FunctionType) -> types.CodeType:
+    """The code of an altered function, with the free variables of the original, such as the class that super() names.
+
+    They are made local to a function around it, which is compiled but never called.
+    """
     definition.decorator_list = []
-    future = ast.ImportFrom("__future__", [ast.alias("annotations")], 0)
-    tree = ast.fix_missing_locations(ast.Module([future, definition], []))
-    namespace: dict[str, Any] = {}
-    exec(compile(tree, function.__code__.co_filename, "exec"), function.__globals__, namespace)  # noqa: S102
-    return namespace[definition.name].__code__
+    names = function.__code__.co_freevars
+    around = ast.parse("from __future__ import annotations\ndef around(): pass")
+    # its own name is free only where a decorator or a class made it so
+    lines = [f"{name} = None" for name in names] + ([] if definition.name in names else [f"global {definition.name}"])
+    around.body[1].body = [*ast.parse("\n".join(lines)).body, definition]  # type: ignore[attr-defined]
+    tree = ast.fix_missing_locations(around)
+    code = compile(tree, function.__code__.co_filename, "exec")
+    for name in ("around", definition.name):
+        (code,) = (part for part in code.co_consts if isinstance(part, types.CodeType) and part.co_name == name)
+    assert code.co_freevars == names
+    return code
 
 
 @contextlib.contextmanager

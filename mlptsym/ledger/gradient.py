@@ -10,10 +10,21 @@ import sympy as sp
 
 from mlptsym.ledger.checks import Equation, identities
 from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.symbolic import service as slowdown
 from mlptsym.symbolic.algorithm import service_before
-from mlptsym.symbolic.gradient import BoundarySlope, WaitingSlopes, boundary_slope, level_slopes, waiting_slopes
+from mlptsym.symbolic.gradient import (
+    BoundarySlope,
+    PieceIntegrands,
+    WaitingSlopes,
+    boundary_slope,
+    level_slopes,
+    piece_integrands,
+    service_density,
+    waiting_slopes,
+)
+from mlptsym.symbolic.moments import Density, tail
 from mlptsym.symbolic.response import level_terms, mean_response_time
-from mlptsym.symbolic.symbols import boundary, cost, level, quantum
+from mlptsym.symbolic.symbols import boundary, cost, level, quantum, size, slowdown_factor, slowdown_threshold
 
 __all__ = ["entries"]
 
@@ -181,8 +192,79 @@ def check_quantum(claim: Chain) -> Outcome:
     return identities([Equation("dE[T]/dθ for k = 3", by_levels, whole)])
 
 
+# one level as an integral
+
+Integrands = Callable[[PieceIntegrands], tuple[sp.Expr, sp.Expr, sp.Expr]]
+
+
+def over_a_level(terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """Integrands of p_n, E[Y_n] and E[Y_n²] over the part v of a level."""
+    served = terms.cost + terms.fraction * quantum
+    paid = [terms.cost**power * terms.start_tail for power in (1, 2)]
+    return quantum * terms.density, quantum * terms.tail + paid[0], 2 * served * quantum * terms.tail + paid[1]
+
+
+def check_level_integrals(claim: Integrands) -> Outcome:
+    """A level cut at the part v has the stated integrand as its growth in v, with its value at v = 0, its head, added.
+
+    Then the package's derivatives in θ against those of the same expressions with everything a function of θ, for a
+    cost that is a line and any density.
+    """
+    terms = piece_integrands()
+    stated = claim(terms)
+    here, start = level_terms(level), boundary[level - 1]
+    density = sp.Function("f")
+    names = {
+        density(terms.point): terms.density,
+        density(terms.start): terms.start_density,
+        tail(terms.point): terms.tail,
+        tail(terms.start): terms.start_tail,
+        cost[level - 1]: terms.cost,
+    }
+
+    def named(expression: sp.Expr) -> sp.Expr:
+        return expression.replace(Density, lambda point, _: density(point)).xreplace(names)
+
+    equations = []
+    cuts = {"p": here.probability, "E[Y]": here.piece_mean, "E[Y²]": here.piece_square}
+    found = (terms.probability, terms.piece_mean, terms.piece_square)
+    slopes = (terms.probability_slope, terms.piece_mean_slope, terms.piece_square_slope)
+    intercept, slope = sp.symbols("kappa_0 kappa_1", nonnegative=True)
+    line = {terms.cost: intercept + slope * terms.start, terms.cost_slope: slope}
+    functions = {symbol: function for function, symbol in names.items() if symbol != terms.cost} | line
+    derived = {terms.point: terms.density_slope}
+    for (words, cut), integrand, package, package_slope in zip(cuts.items(), stated, found, slopes, strict=True):
+        placed = cut.subs({start: terms.start, boundary[level]: terms.point})
+        growth = named(placed.diff(terms.fraction) + placed.subs(terms.fraction, 0))
+        along = integrand.xreplace(functions).diff(quantum).replace(sp.Subs, lambda _, __, at: derived[at[0]])
+        equations += [
+            Equation(f"integrand of {words}", integrand, growth),
+            Equation(f"the package's integrand of {words}", package, integrand),
+            Equation(f"derivative of {words} in θ", package_slope.xreplace(line), named(along)),
+        ]
+    return identities(equations)
+
+
+def check_service_density(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+    """d/dx E[S^n ; S > q(x)] = −q(x)^n f_S(q(x)) q′(x) before and beyond ℓ_C, with q′ as the growth of q over one unit."""
+    x, step = sp.symbols("x delta", positive=True)
+    sides = {
+        "before ℓ_C": ({slowdown_threshold: x + 1 + step}, sp.S.One, False),
+        "beyond ℓ_C": ({x: slowdown_threshold + step}, slowdown_factor, True),
+    }
+    equations = []
+    for words, (side, rate, slowed) in sides.items():
+        stated = claim(Density(x, size), rate).subs(side)
+        time, later = (slowdown.service_time(work).subs(side) for work in (x, x + 1))
+        equations.append(Equation(f"the package's density {words}", service_density(x).subs(side), stated))
+        for n in range(3):
+            slope = slowdown.service_upper_moment(n, x, slowed=slowed).diff(x).subs(side)
+            equations.append(Equation(f"dM_{n}/dx {words}", slope, -(time**n) * stated * (later - time)))
+    return identities(equations)
+
+
 def entries() -> tuple[Entry, ...]:
-    """The gradient in all boundaries."""
+    """The gradient in all boundaries, and what it needs of a level and of the law of S."""
     return (
         Entry(
             "gradient-boundary",
@@ -213,7 +295,40 @@ def entries() -> tuple[Entry, ...]:
                 Variant("a_{j−1} held fixed", lambda: partial(_holding, "before")),
             ),
         ),
+        Entry(
+            "level-integrals",
+            "p_n, E[Y_n] and E[Y_n²] of equal quanta as integrals over the level, and their derivatives in θ",
+            r"\mathbb E[Y_n^2] = \int_0^1\bigl(2(c+v\theta)\,\theta\bar F((n-1+v)\theta)"
+            r" + c^2\bar F((n-1)\theta)\bigr)dv",
+            "beyond the paper; how far levels keep their digits",
+            "proof",
+            lambda: over_a_level,
+            check_level_integrals,
+            (
+                Variant("without the cost", lambda: lambda terms: _with_cost(terms, sp.S.Zero)),
+                Variant("the cost of the next level", lambda: lambda terms: _with_cost(terms, terms.cost + quantum)),
+            ),
+        ),
+        Entry(
+            "service-density",
+            "the density of S = q(L) at q(x) is that of L at x times the service rate",
+            r"f_S(q(x)) = \mu(x)\,f_L(x)",
+            "beyond the paper; from eqs. (2) and (3)",
+            "proof",
+            lambda: lambda density, rate: density * rate,
+            check_service_density,
+            (
+                Variant("divided by the rate", lambda: lambda density, rate: density / rate),
+                Variant("the density of L", lambda: lambda density, _: density),
+            ),
+        ),
     )
+
+
+def _with_cost(terms: PieceIntegrands, price: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """The integrands with another restore cost."""
+    first, second, third = (integrand.subs(terms.cost, price) for integrand in over_a_level(terms))
+    return first, second, third
 
 
 def _without(quantity: str, levels: Levels, r: int) -> sp.Expr:

@@ -41,6 +41,7 @@ def check_upper_moments(claim: Callable[[int], sp.Expr]) -> Outcome:
     equations += [Equation(f"M_{n}(∞)", UpperMoment(n, sp.oo), sp.S.Zero) for n in range(3)]
     equations += [Equation("d/dS 1{S > t}", Indicator(S, t).diff(S), sp.DiracDelta(S - t))]
     equations += [Equation("d/dt 1{S > t}", Indicator(S, t).diff(t), -sp.DiracDelta(S - t))]
+    equations += [Equation("1{S > t}²", Indicator(S, t) ** 2, Indicator(S, t))]
     return identities(equations)
 
 

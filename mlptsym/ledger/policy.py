@@ -13,16 +13,75 @@ from mlptsym.ledger.checks import Claim, Equation, everything, folded, identitie
 from mlptsym.ledger.entry import Entry, Outcome, Variant
 from mlptsym.ledger.printed import F, c, t
 from mlptsym.ledger.waiting import ends
-from mlptsym.symbolic.algorithm import completion_probability, effective_load, effective_size, piece
+from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_load, effective_size, piece
 from mlptsym.symbolic.induction import levels, peeled, total
 from mlptsym.symbolic.memory import MEMORY_LAWS, MemoryLaw, restore_cost_at
 from mlptsym.symbolic.moments import Indicator, expectation, mean
 from mlptsym.symbolic.response import level_terms
-from mlptsym.symbolic.symbols import age, arrival_rate, level, preemption_cost, service
+from mlptsym.symbolic.symbols import age, arrival_rate, boundary, cost, level, preemption_cost, service
 
 __all__ = ["entries"]
 
 J = level
+
+
+Sum = Callable[[Callable[[Any], sp.Expr], int, int], sp.Expr]
+TO_THE_END = (7, 11)
+"""A level J of k levels, far enough from both ends for every sum below."""
+
+
+def term_by_term(term: Callable[[Any], sp.Expr], lower: int, upper: int) -> sp.Expr:
+    """term(lower) + … + term(upper), zero if upper < lower."""
+    return sp.Add(*(term(r) for r in range(lower, upper + 1)))
+
+
+def check_sums(claim: Sum) -> Outcome:
+    """The package's folded sums, and the same brought to common ends, written out for J = 7 and k = 11.
+
+    Sums that begin and end before, at and after the common ends; sums within sums; terms that are zero by the
+    conventions t_0 = c_0 = 0.
+    """
+    first, last = J + 2, J - 1
+    ranges: list[tuple[Any, Any]] = [(1, J - 1), (1, J), (1, J - 3), (J + 1, levels), (J + 2, levels), (J + 4, levels)]
+    ranges += [(2, 4), (J + 2, J), (3, 2)]
+    numbers = dict(zip((J, levels), TO_THE_END, strict=True))
+    terms: dict[str, Callable[[Any], sp.Expr]] = {
+        "c_r": c,
+        "c_{r−1} + t_{r−1}": lambda r: cost[r - 1] + boundary[r - 1],
+    }
+    # t_r Σ_{r ≤ s ≤ J} c_s, of which the last terms are sums of one and two terms
+    nested = total(lambda r: boundary[r] * total(lambda s: cost[s], r, J, "s"), 1, J)
+    stated = claim(lambda r: boundary[r] * claim(lambda s: cost[s], r, 7), 1, 7)
+    compared = [("a sum within a sum", nested, first, last, stated)]
+    for words, term in terms.items():
+        for ends_here in ranges:
+            start, stop = (int(sp.sympify(end).subs(numbers)) for end in ends_here)
+            here = f"Σ {words} from {ends_here[0]} to {ends_here[1]}"
+            compared.append((here, total(term, *ends_here), first, last, claim(term, start, stop)))
+        compared.append((f"Σ {words} from 3 on", total(term, 1, levels), sp.Integer(3), levels - 2, claim(term, 1, 11)))
+    equations, common = [Equation("t_2 + t_3 + t_4", sp.Add(*boundaries(2, 4)), claim(t, 2, 4))], True
+    for words, found, begin, end, written in compared:
+        brought = peeled(found, begin, end)
+        sums = brought.atoms(sp.Sum)
+        inner = {part for outer in sums for part in outer.function.atoms(sp.Sum)}
+        common = common and all(_begins_and_ends(part, begin, end) for part in sums - inner)
+        equations += [
+            Equation(words, _written(found.subs(numbers)), _written(written)),
+            Equation(f"{words}, at common ends", _written(brought.subs(numbers)), _written(written)),
+        ]
+    where = "every sum at common ends" if common else "a sum elsewhere than at common ends"
+    return everything(identities(equations), Outcome(common, where))
+
+
+def _begins_and_ends(folded_sum: sp.Sum, first: sp.Expr, last: sp.Expr) -> bool:
+    """Whether a sum stands at the common ends where it can, and is written out where the number of terms is known."""
+    _, lower, upper = folded_sum.limits[0]
+    near = [(end, common) for end, common in ((lower, first), (upper, last)) if (end - common).is_Integer]
+    return all(end == common for end, common in near) and not (upper - lower).is_Integer
+
+
+def _written(expression: sp.Expr) -> sp.Expr:
+    return expression.doit().subs({boundary[0]: 0, cost[0]: 0})
 
 
 def check_restore_costs(claim: Callable[[Callable[[Any], Any], Any], sp.Expr]) -> Outcome:
@@ -158,6 +217,19 @@ RESPONSE_VARIANTS = (
 def entries() -> tuple[Entry, ...]:
     """Entries of this section, in the order of the paper."""
     return (
+        Entry(
+            "sums-over-levels",
+            "sums over levels with symbolic ends, folded and brought to common ends, are the sums term by term",
+            r"\sum_{r=a}^{b}x_r = x_a + x_{a+1} + \dots + x_b",
+            "beyond the paper; definition of what the proofs by induction are written in",
+            "proof",
+            lambda: term_by_term,
+            check_sums,
+            (
+                Variant("the last term left out", lambda: lambda term, a, b: term_by_term(term, a, b - 1)),
+                Variant("one level later", lambda: lambda term, a, b: term_by_term(term, a + 1, b + 1)),
+            ),
+        ),
         Entry(
             "eq-8",
             "c_r = γ g(t_r), for any g",

@@ -15,8 +15,9 @@ from mlptsym.ledger.printed import F, c, t
 from mlptsym.ledger.waiting import squares_growth, total_delay
 from mlptsym.symbolic.algorithm import piece
 from mlptsym.symbolic.induction import total
-from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, mean
+from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, mean
 from mlptsym.symbolic.response import carried_sums, level_terms, mean_response_time, response_terms
+from mlptsym.symbolic.slowdown import mean_slowdown, reciprocal_mean, slowdown_in_level
 from mlptsym.symbolic.symbols import arrival_rate, level, service
 from mlptsym.symbolic.waiting import waiting_time
 
@@ -34,11 +35,19 @@ def completed_pieces(*, last: bool) -> sp.Expr:
 
 
 def check_average(claim: Claim) -> Outcome:
-    """Σ_j p_j E[T | J = j] up to level J, with unknown waits d_j, grows by p_{J+1} d_{J+1} and the completed pieces."""
+    """Σ_j p_j E[T | J = j] up to level J, with unknown waits d_j, grows by p_{J+1} d_{J+1} and the completed pieces.
+
+    Beside it, E[min(S, t_{J+1})] of the package, which is E[S] in the last level.
+    """
     first = level_terms(1)
     terms = {last: level_terms(J + 1, last=last) for last in (False, True)}
+    served = [
+        Equation("E[min(S, t_{J+1})]", terms[False].served_mean, printed.served(J + 1)),
+        Equation("E[S]", terms[True].served_mean, mean()),
+    ]
     return identities(
-        upward(
+        served
+        + upward(
             claim,
             "Σ p_j E[T | J = j]",
             start=first.probability * d[1] + first.completed_service,
@@ -151,6 +160,42 @@ def check_theorem_written_out(claim: Callable[..., sp.Expr]) -> Outcome:
     )
 
 
+Slowdown = Callable[[Any, Any], sp.Expr]
+
+
+def slowdown_as_stated(waiting: sp.Expr, j: Any) -> sp.Expr:
+    """(d_j + c_1 + … + c_{j−1}) as the share of E[T/S ; J = j] in E[1/S ; J = j]."""
+    return waiting + printed.costs_before(j)
+
+
+def check_slowdown(claim: Slowdown) -> Outcome:
+    """E[T/S] of the package for unknown waits at each level of three, and for one and two levels with those of (23).
+
+    Its division by S: E[p(S)/S ; a < S ≤ b] has the derivatives p(b) f(b)/b and −p(a) f(a)/a, and is zero for a = b.
+    """
+    a, b = sp.symbols("a b", positive=True)
+    polynomial = sp.Add(*(sp.Symbol(f"p_{n}") * service**n for n in range(4)))
+    divided = reciprocal_mean(polynomial, a, b)
+    at = {end: polynomial.subs(service, end) / end * Density(end) for end in (a, b)}
+    equations = [
+        Equation("d/db E[p(S)/S ; a < S ≤ b]", divided.diff(b), at[b]),
+        Equation("d/da E[p(S)/S ; a < S ≤ b]", divided.diff(a), -at[a]),
+        Equation("E[p(S)/S ; a < S ≤ a]", divided.subs(b, a), sp.S.Zero),
+    ]
+
+    def stated(waiting: sp.Expr, j: int, k: int) -> sp.Expr:
+        share = UpperMoment(-1, t(j - 1)) - UpperMoment(-1, sp.oo if j == k else t(j))
+        return claim(waiting, j) * share + printed.probability(j, k)
+
+    equations += [
+        Equation(f"E[T/S; J = {j}], k = 3", slowdown_in_level(d[j], j, 3), stated(d[j], j, 3)) for j in (1, 2, 3)
+    ]
+    for k in (1, 2):
+        whole = sp.Add(*(stated(printed.waiting_time(j, k), j, k) for j in range(1, k + 1)))
+        equations.append(Equation(f"E[T/S], k = {k}", mean_slowdown(k), whole))
+    return identities(equations)
+
+
 def entries() -> tuple[Entry, ...]:
     """Entries of this section, in the order of the paper."""
     return (
@@ -251,6 +296,19 @@ def entries() -> tuple[Entry, ...]:
                 Variant("E[S] for E[S^eff]", lambda: partial(printed.response_time, size=lambda _: mean())),
                 Variant("F̄(t_j) for p_j", lambda: partial(printed.response_time, p=lambda j, k: F(j - 1))),
                 Variant("d_J for d_j", lambda: partial(printed.response_time, d=printed.merged_wait)),
+            ),
+        ),
+        Entry(
+            "mean-slowdown",
+            "E[T/S] = 1 + Σ_j (d_j + c_1 + … + c_{j−1}) E[1/S ; J = j]",
+            r"\mathbb E[T/S] = 1 + \sum_{j=1}^{k}\Bigl(d_j + \sum_{r=1}^{j-1}c_r\Bigr)\mathbb E[1/S;J=j]",
+            "beyond the paper; theorem 4.5 given the service time",
+            "proof",
+            lambda: slowdown_as_stated,
+            check_slowdown,
+            (
+                Variant("no costs", lambda: lambda waiting, _: waiting),
+                Variant("costs up to c_j", lambda: lambda waiting, j: waiting + printed.costs_before(j + 1)),
             ),
         ),
     )

@@ -210,9 +210,12 @@ def check_derivative(package: Package, claim: Callable[[TwoLevels, sp.Expr, sp.S
     """Leibniz differentiation of (29) at θ = q(x), the density of S at q(x) times q′ being that of L at x."""
     terms = package()
     found = terms.derivative.subs(linear_cost(terms))
-    return identities(
+    outcome = identities(
         with_spare_capacity(terms, Equation("T′(x)", claim(at_size(terms), terms.service_slope, terms.hazard), found))
     )
+    folded = terms.derivative.atoms(UpperMoment) <= {mean(), mean(order=2)}
+    words = "no moments but E[S] and E[S²] beside the symbols" if folded else "a moment without its symbol"
+    return everything(outcome, Outcome(folded, words))
 
 
 def derivative(two: TwoLevels, slope: sp.Expr, hazard: sp.Expr) -> sp.Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
@@ -21,6 +22,7 @@ from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import mean_response_time, moments_needed, solve
 
 if TYPE_CHECKING:
+    from mlptsym.compile import CompiledFunction
     from mlptsym.numeric.objectives import ObjectiveOptimum
 
 __all__ = ["Optimum", "optimal_quantum", "rule_of_thumb"]
@@ -386,6 +388,17 @@ def rule_of_thumb(queue: Queue, levels: float = 2, *, a: float = 3.0, b: float =
         return float(queue.service_time(threshold))
     if not (queue.base_load < 1 and queue.size.moment_limit > 2):
         return math.inf
-    return queue.mean_service_time + 2 * math.sqrt(
-        queue.preemption_cost * queue.service_moment(2) / (1 - queue.base_load)
-    )
+    moments = queue.mean_service_time, queue.service_moment(2)
+    return float(_rule_of_thumb()(*moments, queue.arrival_rate, queue.preemption_cost)[0])
+
+
+@lru_cache(maxsize=1)
+def _rule_of_thumb() -> CompiledFunction:
+    """θ̂ of eq. (31)."""
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.many_levels import rule_of_thumb_quantum
+    from mlptsym.symbolic.moments import mean
+    from mlptsym.symbolic.symbols import arrival_rate, preemption_cost
+
+    inputs = {"mean": mean(), "second": mean(order=2), "arrival_rate": arrival_rate, "preemption_cost": preemption_cost}
+    return compile_expressions(inputs, [rule_of_thumb_quantum()])

@@ -195,12 +195,10 @@ def closed_index(law: SizeLaw, assuming: Mapping[sp.Symbol, sp.Expr] | None = No
     survival = law.closed_moment(0).subs(given).subs(point, x)
     density = law.density.subs(given).subs(point, x)
     rate = sp.simplify(density / survival)
-    # h′ (P(L > x))² = f′ P(L > x) + f², without a division that would hide its sign
-    numerator = sp.factor(sp.simplify(density.diff(x) * survival + density**2))
     slope = sp.factor(sp.simplify(rate.diff(x)))
-    if numerator.is_zero or slope.is_zero:
+    if slope.is_zero:
         return ClosedIndex(rate.subs(x, age), sp.oo)
-    if numerator.is_negative or slope.is_negative:
+    if slope.is_negative:
         return ClosedIndex(rate.subs(x, age), sp.S.Zero)
     raise ValueError(f"the hazard of {law.name}, {rate}, is not shown to be constant or to fall strictly")
 

@@ -177,6 +177,7 @@ def hyperexponential(phases: int = 2) -> SizeLaw:
     """Mixture of ``phases`` exponential laws; every statement about it is the mixture of those about its phases."""
     probabilities = sp.symbols(f"probability_0:{phases}", positive=True)
     rates = sp.symbols(f"rate_0:{phases}", positive=True)
+    *others, last = probabilities
     single = exponential()
 
     def mixture(of_phase: sp.Expr) -> sp.Expr:
@@ -193,7 +194,7 @@ def hyperexponential(phases: int = 2) -> SizeLaw:
         mixture(single.density),
         lambda order: mixture(single.closed_moment(order)),
         lambda order: mixture(single.moment(order)),
-        conditions=((probabilities[-1], 1 - sp.Add(*probabilities[:-1])),),
+        conditions=((last, 1 - sp.Add(*others)),),
     )
 
 
@@ -202,13 +203,18 @@ def lomax() -> SizeLaw:
     shape, scale = sp.symbols("shape scale", positive=True)
     stretch = 1 + point / scale
 
+    def powers_of_sum(fixed: sp.Expr, order: int, moment: Callable[[int], sp.Expr]) -> sp.Expr:
+        # E[(fixed + X)^n] of an X with these moments
+        variable = sp.Dummy("X")
+        terms = sp.Poly((fixed + variable) ** order, variable).terms()
+        return sp.Add(*(coefficient * moment(power) for (power,), coefficient in terms))
+
     def excess(order: int) -> sp.Expr:
         # E[(L − x)^n | L > x]: a Lomax law again, with scale x + scale
         return sp.factorial(order) * (point + scale) ** order / sp.Mul(*(shape - i for i in range(1, order + 1)))
 
     def closed_moment(order: int) -> sp.Expr:
-        powers = (sp.binomial(order, i) * point ** (order - i) * excess(i) for i in range(order + 1))
-        return stretch**-shape * sp.Add(*powers)
+        return stretch**-shape * powers_of_sum(point, order, excess)
 
     def potential(order: int) -> sp.Expr:
         # −E[L^n ; L ≤ x], with v = log(1 + x/scale) as variable of integration: finite for every shape
@@ -217,8 +223,7 @@ def lomax() -> SizeLaw:
         def integral(power: int) -> sp.Expr:
             return length * RelativeExponential((power - shape) * length)
 
-        binomial = (sp.binomial(order, i) * (-1) ** (order - i) * integral(i) for i in range(order + 1))
-        return -shape * scale**order * sp.Add(*binomial)
+        return -shape * scale**order * powers_of_sum(-sp.S.One, order, integral)
 
     return SizeLaw(
         "Lomax",

@@ -89,7 +89,8 @@ class Indicator(sp.Function):
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
         variable, point = self.args
-        return sp.DiracDelta(variable - point) * (1 if argindex == 1 else -1)
+        at_point = sp.DiracDelta(variable - point)
+        return at_point if argindex == 1 else -at_point
 
     def _eval_power(self, exponent: sp.Expr) -> sp.Expr | None:
         return self if exponent.is_positive else None
@@ -175,20 +176,21 @@ def _between(expression: sp.Expr, points: tuple[sp.Expr, ...], position: int, va
 def _is_positive(difference: sp.Expr, points: tuple[sp.Expr, ...], position: int, variable: sp.Symbol) -> bool:
     """Sign, on one interval, of a difference that is linear in the variable with its root at a breakpoint."""
     slope = sp.diff(difference, variable)
+    _, *inner, _ = points
     if slope.is_zero:
         positive = sp.expand(difference.xreplace(_ordered(points))).is_positive
         if positive is not None:
             return bool(positive)
     if slope.is_zero or not slope.is_number:
-        raise ValueError(f"the sign of {difference} is not decided by the breakpoints {points[1:-1]}")
+        raise ValueError(f"the sign of {difference} is not decided by the breakpoints {inner}")
     root = sp.expand(variable - difference / slope)
     if root not in points:
-        raise ValueError(f"the expression changes at {root}, which is not among the breakpoints {points[1:-1]}")
+        raise ValueError(f"the expression changes at {root}, which is not among the breakpoints {inner}")
     return bool(slope > 0) == (points.index(root) <= position)
 
 
 def _ordered(points: tuple[sp.Expr, ...]) -> dict[sp.Expr, sp.Expr]:
     """The breakpoints as sums of positive steps, which tells SymPy their order."""
-    named = [point for point in points[1:-1] if point.is_Symbol or isinstance(point, sp.Indexed)]
+    named = [point for point in points if point.is_Symbol or isinstance(point, sp.Indexed)]
     steps = (sp.Dummy(positive=True) for _ in named)
     return dict(zip(named, accumulate(steps), strict=True))

@@ -27,11 +27,10 @@ def service_time(work: sp.Expr = size) -> sp.Expr:
     >>> service_time().subs({size: 5, slowdown_threshold: 2, slowdown_factor: sp.Rational(1, 4)})
     14
     """
-    fast, slow = (rate for rate, _ in service_rate().args)
-    return sp.expand(
-        sp.integrate(1 / fast, (age, 0, sp.Min(work, slowdown_threshold)))
-        + sp.integrate(1 / slow, (age, slowdown_threshold, sp.Max(work, slowdown_threshold)))
-    )
+    spans = (sp.S.Zero, sp.Min(work, slowdown_threshold)), (slowdown_threshold, sp.Max(work, slowdown_threshold))
+    rates = (rate for rate, _ in service_rate().args)
+    parts = (sp.integrate(1 / rate, (age, *span)) for rate, span in zip(rates, spans, strict=True))
+    return sp.expand(sp.Add(*parts))
 
 
 def service_time_inverse(attained: sp.Expr) -> sp.Expr:

@@ -189,6 +189,11 @@ def busy_period(index: int, levels: int, at: sp.Expr = argument, solution: sp.Ex
     interrupting = (
         transform(work_through(index - 1, levels), solution, boundaries(1, levels - 1)) if index > 1 else sp.S.One
     )
+    return _stretching(solution, at, interrupting)
+
+
+def _stretching(solution: sp.Expr, at: sp.Expr, interrupting: sp.Expr) -> sp.Expr:
+    """Zero at the σ of s, given E[e^{−σX_{j−1}}]."""
     return solution - at - arrival_rate * (1 - interrupting)
 
 
@@ -333,7 +338,7 @@ def _implicit(interrupting: Series) -> Series:
     for order in (1, 2):
         unknown = sp.Dummy("sigma")
         path = _value([*coefficients, unknown], [argument**n for n in range(order + 1)])
-        equation = path - argument - arrival_rate * (1 - _value(interrupting, [sp.S.One, path, path**2]))
+        equation = _stretching(path, argument, _value(interrupting, [sp.S.One, path, path**2]))
         coefficients.append(_root(sp.diff(equation, argument, order).subs(argument, 0), unknown))
     return coefficients
 
@@ -352,11 +357,13 @@ def _with_moments(start: sp.Expr, moments: Sequence[sp.Expr]) -> Series:
 
 
 def _value(coefficients: Series, powers: Sequence[sp.Expr]) -> sp.Expr:
-    return sp.Add(*(coefficient * power for coefficient, power in zip(coefficients, powers, strict=False)))
+    return sp.Add(*(coefficient * power for coefficient, power in zip(coefficients, powers, strict=True)))
 
 
 def _product(left: Series, right: Series) -> Series:
-    return [sp.Add(*(left[i] * right[n - i] for i in range(n + 1))) for n in range(len(left))]
+    """The product of two series that are known to the same order, to that order."""
+    orders = (n for n, _ in enumerate(zip(left, right, strict=True)))
+    return [sp.Add(*(left[i] * right[n - i] for i in range(n + 1))) for n in orders]
 
 
 def _quotient(left: Series, right: Series) -> Series:

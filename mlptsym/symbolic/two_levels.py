@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from mlptsym.symbolic.moments import Density, UpperMoment, mean, tail
+from mlptsym.symbolic.moments import Density, UpperMoment, tail
 from mlptsym.symbolic.response import mean_response_time
 from mlptsym.symbolic.symbols import attained, preemption_cost, quantum, restore_cost, slowdown_factor
 
@@ -75,7 +75,7 @@ def two_level_terms() -> TwoLevelTerms:
     """
     x = sp.Dummy("x", positive=True)
     q, c = sp.Function("q", positive=True), sp.Function("c", positive=True)
-    symbols = sp.symbols("q dq c dc", nonnegative=True)
+    service, service_slope, restore, restore_slope = sp.symbols("q dq c dc", nonnegative=True)
     survival, hazard, first, second = sp.symbols("Fbar h M_1 M_2", nonnegative=True)
 
     derivative = two_level_response_time(c(quantum)).subs(quantum, q(x)).diff(x).doit()
@@ -86,19 +86,13 @@ def two_level_terms() -> TwoLevelTerms:
         UpperMoment(1, q(x)): first,
         UpperMoment(2, q(x)): second,
     }
-    slope_of_c = sp.Subs(sp.Derivative(c(quantum), quantum), quantum, q(x))
-    names = {c(q(x)): symbols[2], q(x).diff(x): symbols[1], q(x): symbols[0]}
-    derivative = derivative.subs(slope_of_c.doit(), symbols[3]).replace(
-        lambda node: isinstance(node, sp.Subs), lambda _: symbols[3]
-    )
-    for old, new in at_point.items():
-        derivative = derivative.subs(old, new)
-    for old, new in names.items():
+    slope_of_c = sp.Subs(sp.Derivative(c(quantum), quantum), quantum, q(x)).doit()
+    names = {slope_of_c: restore_slope, c(q(x)): restore, q(x).diff(x): service_slope, q(x): service}
+    for old, new in {**at_point, **names}.items():
         derivative = derivative.subs(old, new)
     per_survivor = derivative / survival
     A = sp.expand(per_survivor.subs(hazard, 0), deep=False)
     B = -sp.diff(per_survivor, hazard)
-    service, service_slope, restore, restore_slope = symbols
     return TwoLevelTerms(
         service, service_slope, restore, restore_slope, survival, hazard, first, second, A, B, derivative
     )
@@ -115,8 +109,3 @@ def jump_ratio() -> sp.Expr:
     terms = two_level_terms()
     ratio = terms.A / terms.B
     return sp.factor_terms(ratio.subs(terms.service_slope, 1 / slowdown_factor) / ratio.subs(terms.service_slope, 1))
-
-
-def mean_symbols() -> tuple[sp.Expr, sp.Expr]:
-    """E[S] and E[S²], the two moments that appear in A and B beside the symbols of `TwoLevelTerms`."""
-    return mean(), mean(order=2)

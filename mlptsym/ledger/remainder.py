@@ -1,0 +1,252 @@
+"""Infinitely many levels: bounds of what the levels beyond some J add, as formulas and against sums of the levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import sympy as sp
+from flint import arb, ctx
+
+from mlptsym.ledger.checks import Equation, identities
+from mlptsym.ledger.distribution import exponential
+from mlptsym.ledger.enclosure import ball
+from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.printed import integral, t
+from mlptsym.symbolic.moments import Density, UpperMoment, tail
+from mlptsym.symbolic.remainder import Remainder, remainder
+from mlptsym.symbolic.symbols import arrival_rate, level, quantum, service
+
+__all__ = ["entries"]
+
+J, theta, lam = level, quantum, arrival_rate
+u = sp.Symbol("u", positive=True)
+
+
+def over_ages(polynomial: sp.Expr, start: sp.Expr) -> sp.Expr:
+    """∫ p(u) P(S > u) du over (start, ∞) by parts: each power u^n gives E[S^{n+1} − start^{n+1} ; S > start]/(n + 1)."""
+    terms = sp.Poly(sp.expand(polynomial), u).terms()
+    parts = (
+        coefficient * (UpperMoment(n + 1, start) - start ** (n + 1) * tail(start)) / (n + 1)
+        for (n,), coefficient in terms
+    )
+    return sp.Add(*parts)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A bound, from above or from below, of each sum over the levels beyond J.
+
+    Attributes
+    ----------
+    work : Expr
+        Of E[S^eff] − E[X_J].
+    squares : Expr
+        Of Σ_{r>J} E[Y_r²].
+    before : Expr
+        Of Σ_{j>J} p_j a_{j−1}.
+    late : Expr
+        Of Σ_{j>J} p_j d_j.
+    """
+
+    work: sp.Expr
+    squares: sp.Expr
+    before: sp.Expr
+    late: sp.Expr
+
+
+def _late(terms: Remainder, squares: sp.Expr, before: sp.Expr, work: sp.Expr, own: sp.Expr) -> sp.Expr:
+    """Σ_{j>J} p_j d_j if d_j = (λ(Q + 2Z_J + 2 a_{j−1} own)/2 + λ a_{j−1} work (1 − λ work))/(1 − λ work)²."""
+    constant = lam * (terms.squares + squares + 2 * terms.crossings) / 2 * tail(t(J))
+    return (constant + lam * before * own + lam * before * work * (1 - lam * work)) / (1 - lam * work) ** 2
+
+
+def above(terms: Remainder, first: Any = 1, shift: Any = 1) -> Side:
+    """Bounds from above; ``first`` of the first term of each sum over r ≥ J, and costs ``shift`` quanta later."""
+
+    def cost(age: sp.Expr) -> sp.Expr:
+        return terms.intercept + terms.slope * age
+
+    at, later = tail(t(J)), cost(u + shift * theta)
+    work = over_ages(sp.S.One, t(J)) + first * cost(t(J)) * at + over_ages(later, t(J)) / theta
+    squares = first * (theta + cost(t(J))) ** 2 * at + over_ages((theta + later) ** 2, t(J)) / theta
+    paid = terms.intercept * service + terms.slope * service**2 / 2
+    before = integral(service + paid / theta, t(J))
+    return Side(work, squares, before, _late(terms, squares, before, terms.work + work, work))
+
+
+def below(terms: Remainder, shift: Any = -1) -> Side:
+    """Bounds from below, with costs a quantum earlier; the sums of costs before a level are integrals over ages."""
+
+    def cost(age: sp.Expr) -> sp.Expr:
+        return terms.intercept + terms.slope * age
+
+    work = over_ages(sp.S.One, t(J)) + over_ages(cost(u + shift * theta), t(J)) / theta
+    squares = over_ages((theta + cost(u + shift * theta)) ** 2, t(J)) / theta - theta**2 * tail(t(J))
+    start, end = t(J) - theta, service - 2 * theta
+    paid = terms.intercept * (end - start) + terms.slope * (end**2 - start**2) / 2
+    before = integral(sp.expand(terms.before + service - theta - t(J) + paid / theta), t(J))
+    return Side(work, squares, before, _late(terms, squares, before, terms.work, sp.S.Zero))
+
+
+Bounds = tuple[Callable[[Remainder], Side], Callable[[Remainder], Side]]
+
+
+def missing(side: Side, terms: Remainder) -> sp.Expr:
+    """What the levels beyond J add to E[T]: more work, more squares for the waits of levels through J, and their own."""
+    return side.work + side.squares * terms.weight + side.late
+
+
+def check_formulas(claim: Bounds) -> Outcome:
+    """The package's bounds against those stated, and the integrals in them: −p(u) P(S > u) is their derivative."""
+    terms, start = remainder(), sp.Symbol("a", positive=True)
+    most, least = (side(terms) for side in claim)
+    coefficients = sp.symbols("p_0:4")
+    polynomial = sp.Add(*(coefficient * u**n for n, coefficient in enumerate(coefficients)))
+    slope = over_ages(polynomial, start).diff(start).subs(Density(start), sp.Symbol("f"))
+    return identities(
+        [
+            Equation("d/da ∫_a^∞ p(u) P(S > u) du", slope, -polynomial.subs(u, start) * tail(start)),
+            Equation("the bound of E[S^eff]", terms.most_work, terms.work + most.work),
+            Equation("the bound from above", terms.most, missing(most, terms)),
+            Equation("the bound from below", terms.least, missing(least, terms)),
+        ]
+    )
+
+
+RATE, INTERCEPT, SLOPE = sp.Rational(1, 3), sp.Rational(1, 20), sp.Rational(1, 10)
+PLACES = ((sp.Rational(1, 4), 2), (sp.Rational(1, 4), 8), (sp.S.One, 2), (sp.Integer(3), 2))
+"""Quanta, and levels J: from 2 on, as the cost before level 1 is not on the line."""
+LEVELS = 400
+
+
+@dataclass(frozen=True)
+class Summed:
+    """Sums over the levels beyond J, and what is known at J, in interval arithmetic.
+
+    Attributes
+    ----------
+    beyond : dict of str to arb
+        The sums `Side` names, and as ``whole`` what is missing in E[T].
+    at : dict of str to arb
+        The sums through J by their names in `Remainder`.
+    """
+
+    beyond: dict[str, arb]
+    at: dict[str, arb]
+
+
+def summed(quantum_length: sp.Rational, through: int) -> Summed:
+    """`Summed` for exponential S with mean one, level by level, with theorem 4.5 as the sum Σ p_j d_j(Q).
+
+    What lies beyond the last level is between zero and its first term over 1 − ρ: terms are e^{−rθ} times a polynomial
+    in r of degree three at most without negative coefficients, so that each is at most ρ = e^{−θ} (r + 1)³/r³ times
+    the one before.
+    """
+    length, lam_, kappa_0, kappa_1 = (ball(number, {}) for number in (quantum_length, RATE, INTERCEPT, SLOPE))
+    one, x = arb(1), (-length).exp()
+    close = one / (one - x * (one + one / (LEVELS - 2)) ** 3)
+    probability, piece, square, before = [], [], [], []
+    reached, paid = one, arb(0)
+    for r in range(1, LEVELS + 2):
+        cost = kappa_0 + kappa_1 * length * (r - 1) if r > 1 else arb(0)
+        left = one - x
+        probability.append(left * reached)
+        piece.append((cost + left) * reached)
+        square.append((cost**2 + 2 * cost * left + 2 * (left - length * x)) * reached)
+        before.append(length * (r - 1) + paid)
+        reached, paid = reached * x, paid + cost
+
+    def total(terms: list[arb], start: int = 0) -> arb:
+        return sum(terms[start:LEVELS], arb(0)) + arb(0).union(terms[LEVELS] * close)
+
+    crossing = [a * y for a, y in zip(before, piece, strict=True)]
+    everything_, squares, crossings = total(piece), total(square), total(crossing)
+    work, crossed = [arb(0)], [arb(0)]
+    for y, crossing_here in zip(piece, crossing, strict=True):
+        work.append(work[-1] + y)
+        crossed.append(crossed[-1] + crossing_here)
+
+    def wait(j: int, q: arb) -> arb:
+        """d_j; beyond the levels summed, at most this."""
+        last = j > LEVELS
+        x_before, x_here, z = (everything_, everything_, crossings) if last else (work[j - 1], work[j], crossed[j])
+        merged = lam_ * (q + 2 * z) / 2 / (one - lam_ * x_here)
+        return (merged + lam_ * before[j - 1] * x_before) / (one - lam_ * x_before)
+
+    waits = [p * wait(j, squares) for j, p in enumerate(probability, 1)]
+    known = sum(square[:through], arb(0))
+    waits_known = sum((p * wait(j, known) for j, p in enumerate(probability[:through], 1)), arb(0))
+    weight = sum(
+        (probability[j] * lam_ / 2 / (one - lam_ * work[j]) / (one - lam_ * work[j + 1]) for j in range(through)),
+        arb(0),
+    )
+    beyond = {
+        "work": total(piece, through),
+        "squares": total(square, through),
+        "before": total([p * a for p, a in zip(probability, before, strict=True)], through),
+        "late": total(waits, through),
+        "whole": everything_ + total(waits) - work[through] - waits_known,
+    }
+    at = {"work": work[through], "squares": known, "crossings": crossed[through], "before": before[through]}
+    return Summed(beyond, {**at, "weight": weight})
+
+
+def check_sums(found: Callable[[sp.Rational, int], Summed], claim: Bounds) -> Outcome:
+    """Every sum over the levels beyond J between its bounds, for exponential S with mean one and several quanta."""
+    terms, steps, outside = remainder(), [], []
+    sides = [side(terms) for side in claim]
+    with ctx.workprec(256):
+        for length, through in PLACES:
+            sums = found(length, through)
+            exact = {t(J): length * through, theta: length, lam: RATE, terms.intercept: INTERCEPT, terms.slope: SLOPE}
+            known = {getattr(terms, name): number for name, number in sums.at.items()}
+            for name, value in sums.beyond.items():
+                most, least = (
+                    ball(
+                        exponential((missing(side, terms) if name == "whole" else getattr(side, name)).subs(exact)),
+                        known,
+                    )
+                    for side in sides
+                )
+                shown = " < ".join(number.str(6, radius=False) for number in (least, value, most))
+                steps.append(Step(f"{name} beyond level {through}, θ = {length}: {shown}"))
+                if not (least < value < most):
+                    outside.append(steps[-1].operation)
+    words = f"not so: {outside[0]}" if outside else "all between their bounds"
+    return Outcome(not outside, f"{len(steps)} sums over infinitely many levels: {words}", tuple(steps))
+
+
+def entries() -> tuple[Entry, ...]:
+    """The bounds of what infinitely many levels add to a finite number of them."""
+    return (
+        Entry(
+            "remainder-bounds",
+            "bounds of what the levels beyond J add to E[T], sums over levels replaced by integrals over ages",
+            r"\sum_{r\ge J}c_r\bar F(t_r) \le c_J\bar F(t_J)+\frac1\theta\int_{t_J}^\infty"
+            r"(\kappa_0+\kappa_1(u+\theta))\bar F(u)\,du",
+            "beyond the paper; theorem 4.5 for k = ∞",
+            "proof",
+            lambda: (above, below),
+            check_formulas,
+            (
+                Variant("without the first term", lambda: (partial(above, first=0), below)),
+                Variant("costs at their own age", lambda: (above, partial(below, shift=0))),
+            ),
+        ),
+        Entry(
+            "remainder-encloses",
+            "they enclose the sums over infinitely many levels, for exponential S and θ from a quarter to three means",
+            r"\text{least} < \mathbb E[T_\infty] - \mathbb E[X_J] - \sum_{j\le J}p_jd_j(Q_J) < \text{most}",
+            "beyond the paper; theorem 4.5 for k = ∞",
+            "enclosure",
+            lambda: (above, below),
+            partial(check_sums, cache(summed)),
+            (
+                Variant("without the first term", lambda: (partial(above, first=0), below)),
+                Variant("a quantum later from below", lambda: (above, partial(below, shift=1))),
+            ),
+        ),
+    )
