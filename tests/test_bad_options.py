@@ -109,7 +109,7 @@ USES = {
             "--jobs": COUNTS,
             "--out": NAMES,
         },
-        12,
+        5,
     ),
     "fit-any": Use(["fit"], {"": NAMES}),
     "verify": Use(["verify"], {"": WORDS.filter(lambda text: text != "claims")}),
