@@ -70,8 +70,7 @@ COUNTS = st.one_of(st.integers(-2, 40), ANYTHING.filter(lambda value: not (type(
 FEW = dict.fromkeys(("jobs", "warmup", "seeds"), COUNTS)
 LAW_METHODS = [
     Call(method, words, 4)
-    for law in (mq.Exponential(1.0), mq.LogNormal(1, 1), mq.Weibull(0.5, 1), mq.Gamma(0.5, 1), mq.Erlang(2, 1),
-                mq.HyperExponential([0.5, 0.5], [1, 2]), mq.Lomax(1.5, 1), mq.Uniform(0, 1), mq.Deterministic(1),
+    for law in (mq.Exponential(1.0), mq.HyperExponential([0.5, 0.5], [1, 2]), mq.Lomax(1.5, 1), mq.Deterministic(1),
                 mq.Empirical([1, 2]))
     for method, words in (
         (law.density, {"x": 1.0}), (law.tail, {"x": 1.0}), (law.hazard, {"x": 1.0}), (law.moment, {"order": 1}),
