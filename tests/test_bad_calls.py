@@ -22,9 +22,9 @@ import mlptsym as mq
 from mlptsym.fitting.arrivals import arrival_statistics
 from mlptsym.fitting.fit import fit_trace
 from mlptsym.fitting.laws import Sample, fit_laws, quantile_pairs
-from mlptsym.fitting.reading import find_traces, read_trace
+from mlptsym.fitting.reading import RecordedTrace, find_traces, read_trace
 from mlptsym.fitting.recommend import time_scale
-from mlptsym.fitting.report import write_report
+from mlptsym.fitting.report import check_name, write_report
 from mlptsym.numeric.certify import certified_minimum
 from mlptsym.numeric.gradient import quantum_slopes, response_gradient
 from mlptsym.numeric.objectives import best_quantum_for, mean_slowdown
@@ -39,7 +39,7 @@ MLPT = mq.MLPT(quantum=1.0, levels=3)
 DISTRIBUTION = mq.response_time_distribution(QUEUE, MLPT)
 RESULT = mq.simulate(QUEUE, MLPT, jobs=20, warmup=2, seeds=2)
 SAMPLE = Sample.of([1.0, 2.0, 3.0, 5.0, 8.0, 8.0])
-TRACE = read_trace(DATA / "azure_sample.csv")
+TRACE = RecordedTrace("t.csv", None, "tokens", "arrived", np.arange(1.0, 13.0), np.arange(12.0) ** 2, 12)
 FIT = fit_trace(TRACE, levels=[2], jobs=100)
 GENERATOR = np.random.default_rng(1)
 
@@ -50,7 +50,7 @@ class Call:
 
     function: Callable[..., Any]
     good: Mapping[str, Any]
-    tried: int = 40
+    tried: int = 12
     fixed: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     instead: Mapping[str, st.SearchStrategy[Any]] = field(default_factory=dict)
@@ -69,9 +69,8 @@ SMALL_RUN = {"jobs": 30, "warmup": 3, "seeds": 2, "root_seed": 1, "control": Fal
 COUNTS = st.one_of(st.integers(-2, 40), ANYTHING.filter(lambda value: not (type(value) is int and value > 40)))
 FEW = dict.fromkeys(("jobs", "warmup", "seeds"), COUNTS)
 LAW_METHODS = [
-    Call(method, words, 15)
-    for law in (mq.Exponential(1.0), mq.LogNormal(1, 1), mq.Weibull(0.5, 1), mq.Gamma(0.5, 1), mq.Erlang(2, 1),
-                mq.HyperExponential([0.5, 0.5], [1, 2]), mq.Lomax(1.5, 1), mq.Uniform(0, 1), mq.Deterministic(1),
+    Call(method, words, 4)
+    for law in (mq.Exponential(1.0), mq.HyperExponential([0.5, 0.5], [1, 2]), mq.Lomax(1.5, 1), mq.Deterministic(1),
                 mq.Empirical([1, 2]))
     for method, words in (
         (law.density, {"x": 1.0}), (law.tail, {"x": 1.0}), (law.hazard, {"x": 1.0}), (law.moment, {"order": 1}),
@@ -113,7 +112,7 @@ CALLS = _by_name(
             "memory": mq.LinearMemory(),
             "capacity": None,
         },
-        100,
+        30,
     ),
     Call(QUEUE.service_time, {"sizes": 1.0}),
     Call(QUEUE.size_at, {"attained": 1.0}),
@@ -148,12 +147,12 @@ CALLS = _by_name(
     Call(DISTRIBUTION.by_level[0].cdf, {"t": 1.0}),
     Call(DISTRIBUTION.by_level[0].quantile, {"p": 0.5}),
     Call(DISTRIBUTION.by_level[0].moment, {"n": 1}),
-    Call(mq.response_times, {"queue": QUEUE, "policy": MLPT, "arrival_times": [0.0, 1.0], "sizes": [1.0, 2.0]}, 80),
-    Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, **SMALL_RUN}, 60, instead=FEW),
-    Call(mq.simulate, {"queue": QUEUE, "policy": mq.CappedGittins(1), **SMALL_RUN}, 60, instead=FEW),
-    Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, **SMALL_RUN, "jobs": 1000, "warmup": 100, "seeds": 8, "control": True}, 60,
+    Call(mq.response_times, {"queue": QUEUE, "policy": MLPT, "arrival_times": [0.0, 1.0], "sizes": [1.0, 2.0]}, 30),
+    Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, **SMALL_RUN}, 20, instead=FEW),
+    Call(mq.simulate, {"queue": QUEUE, "policy": mq.CappedGittins(1), **SMALL_RUN}, 20, instead=FEW),
+    Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, **SMALL_RUN, "jobs": 1000, "warmup": 100, "seeds": 8, "control": True}, 12,
          instead=FEW),
-    Call(simulate_many, {"queue": QUEUE, "policies": [MLPT], **SMALL_RUN}, 40, names=("policy",), instead=FEW),
+    Call(simulate_many, {"queue": QUEUE, "policies": [MLPT], **SMALL_RUN}, 12, names=("policy",), instead=FEW),
     Call(RESULT.half_width, {"confidence": 0.95}),
     Call(draw_trace, {"size": mq.Exponential(1.0), "arrival_rate": 1.0, "jobs": 5, "seed": 1, "root_seed": 1},
          instead=FEW),
@@ -170,7 +169,8 @@ CALLS = _by_name(
     Call(fit_trace, {"trace": TRACE, "load": 0.8, "levels": [2], "seed": 1, "jobs": 100, "slowdown_threshold": 300.0,
                      "slowdown_factor": 0.5, "preemption_cost": 0.1, "memory": mq.LinearMemory(), "capacity": None,
                      "tokens_per_second": None, "arrival_rate": None}, 6, names=("root_seed",)),
-    Call(write_report, {"fit": FIT, "path": "absent/report.html"}, 4, names=("out",)),
+    Call(check_name, {"path": "report.html"}, names=("out",)),
+    Call(write_report, {"fit": FIT, "path": "absent/report.html"}, 1, names=("out",)),
     Call(sweep, {"function": type, "items": [1, -2], "threads": True}, 20,
          instead={"function": ANYTHING.filter(lambda value: not callable(value))}),
     Call(_in_parallel, {"jobs": 1, "dask": None}, 20),
@@ -225,7 +225,7 @@ def _fitted(trace: Any) -> None:
         outcome(fit_trace, words, 30.0, names=("time_column", "size", "queue", "quantum", "sizes", "arrival_times"))
 
 
-@examples(25)
+@examples(12)
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=10, max_size=14), st.booleans())
 def test_any_cells_of_a_table(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], whole: bool
@@ -309,7 +309,7 @@ def _queues_and_policies(draw: st.DrawFn) -> Any:
     return None if queue is None else (queue, draw(policies(queue.size.mean)))
 
 
-@examples(40)
+@examples(20)
 @given(_queues_and_policies())
 def test_extreme_numbers_in_the_theory(case: tuple[mq.Queue, Any] | None) -> None:
     """E[T] ≥ E[S] and ρ^eff ≥ ρ₀; the table by level adds up to the whole."""
@@ -331,7 +331,7 @@ def test_extreme_numbers_in_the_theory(case: tuple[mq.Queue, Any] | None) -> Non
         assert abs(whole - solution.mean_response_time) <= 1e-6 * solution.mean_response_time
 
 
-@examples(25)
+@examples(12)
 @given(queues(), FACTORS)
 def test_extreme_numbers_in_the_terms_of_two_levels_and_the_index(queue: mq.Queue | None, factor: float) -> None:
     if queue is None:

@@ -24,7 +24,6 @@ from mlptsym.cli.options import MEMORY_SYNTAX, SIZE_SYNTAX
 from mlptsym.figures import runner
 from mlptsym.figures.site import build
 
-DATA = Path(__file__).parent / "data"
 SECONDS = 20.0
 COMBINED = ("the numbers given are too large or too small", "queue Queue(", "there is not enough memory")
 """What an error may speak of in place of one option: several of them together."""
@@ -62,7 +61,7 @@ class Use:
 
     words: Sequence[str]
     options: Mapping[str, st.SearchStrategy[str]]
-    tried: int = 15
+    tried: int = 10
     json: bool = True
     flags: Sequence[str] = field(default=())
 
@@ -76,7 +75,9 @@ MODEL = ("--size", "--rate", "--threshold", "--beta", "--gamma", "--memory", "--
 POLICY = ("--policy", "--levels", "--quantum", "--quanta")
 RUN = dict.fromkeys(("--jobs", "--warmup", "--seeds", "--seed", "--workers"), COUNTS)
 FEW = ["--jobs", "20", "--warmup", "2", "--seeds", "2", "--workers", "1"]
-TRACE = str(DATA / "azure_sample.csv")
+TRACE = "\n".join(
+    ["TIMESTAMP,ContextTokens,GeneratedTokens", *(f"{place**2},1,{place + 1}" for place in range(12)), ""]
+)
 USES = {
     "response": Use(["response", *SMALL, "--levels", "2", "--quantum", "1"], _any(*MODEL, *POLICY), flags=["--by-level"]),
     "percentiles": Use(["percentiles", *SMALL, "--levels", "2", "--quantum", "1"], _any(*MODEL, *POLICY, "--at")),
@@ -101,14 +102,14 @@ USES = {
         20,
     ),
     "fit": Use(
-        ["fit", TRACE, "--levels", "2", "--jobs", "100"],
+        ["fit", "t.csv", "--levels", "2", "--jobs", "100"],
         {
             **_any("--size-column", "--time-column", "--time-unit", "--tokens-per-second", "--load", "--rate"),
             **_any("--threshold", "--beta", "--gamma", "--memory", "--capacity", "--levels", "--largest-size", "--seed"),
             "--jobs": COUNTS,
             "--out": NAMES,
         },
-        12,
+        5,
     ),
     "fit-any": Use(["fit"], {"": NAMES}),
     "verify": Use(["verify"], {"": WORDS.filter(lambda text: text != "claims")}),
@@ -158,6 +159,7 @@ def check(use: Use, arguments: Sequence[str], mentioned: str) -> None:
 def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in; notebooks are looked at, and not run."""
     (tmp_path / "s.yaml").write_text("scenarios:\n- {name: a, notebooks: fig02}\n")
+    (tmp_path / "t.csv").write_text(TRACE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         runner, "run_tasks", lambda tasks, jobs, *_, **__: runner.integer("jobs", jobs, at_least=1) and []

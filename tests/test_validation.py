@@ -1,8 +1,10 @@
 """The sentences with which bad values are refused, and what counts as good."""
 
+import itertools
 import math
 import pickle
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlptsym import validation
-from mlptsym.validation import ParameterError, choice, integer, levels, magnitude, number, numbers
+from mlptsym.validation import ParameterError, choice, flag, integer, levels, magnitude, number, numbers, path
 
 
 def test_the_error_is_a_value_error_that_names_value_and_range():
@@ -194,6 +196,30 @@ def test_any_value_is_accepted_or_refused_in_one_line(value):
             assert str(error).startswith("x")
         else:
             assert not (isinstance(result, float) and math.isnan(result))
+
+
+def test_sequences_without_end_are_refused():
+    with pytest.raises(ParameterError, match=r"quanta = .* at most 5 of them"):
+        numbers("quanta", itertools.count(1), above=0, maximum_length=5)
+
+
+def test_yes_and_no():
+    assert [flag("x", value) for value in (True, False, np.True_)] == [True, False, True]
+    for value in (0, 1, "True", None, np.array([True]), 1.0):
+        with pytest.raises(ParameterError, match=r"x = .* True or False"):
+            flag("x", value)
+
+
+def test_paths():
+    assert path("out", "a/b.csv") == path("out", Path("a", "b.csv")) == Path("a/b.csv")
+    for value in (None, 1, b"a", "nul\0", "\ud800", "a" * 256, "a/" * 3000, ["a"]):
+        with pytest.raises(ParameterError, match=r"^out = .* the name of a file"):
+            path("out", value)
+
+
+def test_what_says_that_it_is_a_number_and_is_none():
+    with pytest.raises(ParameterError, match=r"^x = .* a finite number"):
+        number("x", np.timedelta64(3, "s"))
 
 
 def test_only_the_standard_library_is_needed():
