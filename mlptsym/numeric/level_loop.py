@@ -1,7 +1,8 @@
 """The sum over levels of theorem 4.5 in one pass of machine code, for very many quanta or levels.
 
-It evaluates the same expressions as `mlptsym.numeric.levels`, but keeps the numbers of one level in registers where
-that keeps them in arrays: several times faster, after a few seconds of compiling.
+It evaluates the same expressions as `mlptsym.numeric.levels`, but takes a block of columns from level to level where
+that keeps all levels in arrays.  A block stays in the cache, and every step of it is one loop over contiguous numbers,
+which LLVM vectorises: several times faster, after a few seconds of compiling.
 """
 
 from __future__ import annotations
