@@ -88,6 +88,9 @@ HARMLESS = {
     "jump_ratio: / → * in terms.A / terms.B",
     # the order in which terms are collected
     "level_slopes: * → / in tail(end) * end_slope",
+    # not harmless: with these SymPy may come to no end
+    "lomax: * → / in length * RelativeExponential((power - shape) * length)",
+    "lomax: * → / in coefficient * moment(power)",
     # a coefficient of which only counts whether it is zero
     "_proved_form: + → - in explicit.subs(mass, 0) + explicit.expand().coeff(mass).subs(inside, location) * mass",
     "_proved_form: * → / in explicit.expand().coeff(mass).subs(inside, location) * mass",
