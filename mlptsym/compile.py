@@ -462,8 +462,8 @@ class _Part:
             if not results:
                 results = [np.zeros(shape) for _ in self.positions]
             if here.any():
-                here = np.broadcast_to(here, shape)
-                selected = [np.broadcast_to(value, shape)[here] if value.shape else value for value in inputs]
+                here = _wide(here, shape)
+                selected = [_wide(value, shape)[here] if value.shape else value for value in inputs]
                 for result, value in zip(results, branch(*selected), strict=True):
                     result[here] = value
             open_points = open_points & ~here
@@ -478,6 +478,10 @@ def _test(stand_ins: tuple[sp.Dummy, ...], condition: sp.Basic, modules: list[An
     combined = np.logical_and if isinstance(condition, sp.And) else np.logical_or
     tests = [_test(stand_ins, part, modules) for part in condition.args]
     return lambda *inputs: reduce(combined, [test(*inputs) for test in tests])
+
+
+def _wide(array: Any, shape: tuple[int, ...]) -> Any:
+    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def _filled(value: Any, shape: tuple[int, ...]) -> Floats:

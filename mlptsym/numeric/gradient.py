@@ -388,8 +388,7 @@ def level_depth(queue: Queue, quanta: Floats, remainder: float) -> Floats:
     if math.isfinite(queue.size.upper_end):
         return np.ceil(float(queue.service_time(queue.size.upper_end)) / quanta * (1 + 1e-12)).clip(1)
     mean, rate = queue.mean_service_time, queue.arrival_rate
-    ages = mean * np.geomspace(1e-2, 1e9, 200)[:, None]
-    tails = TailIntegrals.at(queue, ages)
+    ages, tails = _tails_by_age(queue)
     intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
     tail, first, second, _ = tails.moments
     ahead, width = intercept + slope * quanta, quanta + intercept + slope * quanta
@@ -404,6 +403,13 @@ def level_depth(queue: Queue, quanta: Floats, remainder: float) -> Floats:
         small = rest <= remainder * mean
     needed = np.where(small.any(axis=0), ages[np.argmax(small, axis=0), 0], np.inf)
     return np.ceil(needed / quanta).clip(4, 2.0**60)
+
+
+@lru_cache(maxsize=64)
+def _tails_by_age(queue: Queue) -> tuple[Floats, TailIntegrals]:
+    """Ages at which `level_depth` looks, in a column, and what is left there."""
+    ages = queue.mean_service_time * np.geomspace(1e-2, 1e9, 200)[:, None]
+    return ages, TailIntegrals.at(queue, ages)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ Curve = Callable[[Floats, Flags], tuple[Floats, Floats]]
 ROUNDS = 60
 BREAKS_AT_ONCE = 256
 LISTED_BREAKS = 32
+FEW = 4
 NARROW = 1e-7  # intervals shorter than this part of their place are not divided further
 ALMOST_LINEAR = 0.3
 ROUNDING = 1e-13
@@ -147,8 +148,10 @@ def _refinement(samples: _Samples, breaks: Floats, best: float, *, jumps: bool, 
         for i in with_breaks
     ]
     here = np.concatenate([*picked, np.empty(0)])
-    middle = (low[divided] + high[divided]) / 2
-    at = np.concatenate([here, middle])
+    # a few points take hardly longer than one
+    parts = np.array([0.25, 0.5, 0.75] if len(divided) <= FEW else [0.5])
+    between = np.add.outer(low[divided], np.zeros(len(parts))) + np.multiply.outer(width[divided], parts)
+    at = np.concatenate([here, between.ravel()])
     order = np.argsort(at, kind="stable")
     return at[order], (np.arange(len(at)) < len(here))[order]
 

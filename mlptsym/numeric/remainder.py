@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -163,37 +163,36 @@ class Panels:
         within[..., 1:, :] += np.cumsum(within[..., :-1, -1], axis=-1)[..., None]
         return within
 
-    def slope(self, values: Floats) -> Floats:
-        """Derivative in the level at each node."""
+    @cached_property
+    def _end_corrections(self) -> Floats:
+        """Σ B_{2i}/(2i)! d^{2i−1}/dn^{2i−1} as a matrix from the values of a panel to those at its nodes."""
         _, _, slopes = _chebyshev()
-        return (values @ slopes.T) / self.half / self.level
+        slope = slopes / self.half / self.level[:, :, None]
+        derivative, total = slope, np.zeros_like(slope)
+        for correction in CORRECTIONS:
+            total += correction * derivative
+            derivative = derivative @ slope @ slope
+        return total
 
     def running_sum(self, values: Floats) -> Floats:
         """Σ of the values at whole levels after the first through each node's level, continued to real levels."""
         total = self.running_integral(values) + (values - values[..., :1, :1]) / 2
-        for correction, derivative in zip(CORRECTIONS, self._odd_derivatives(values), strict=True):
-            total += correction * (derivative - derivative[..., :1, :1])
-        return total
+        by_panel = np.moveaxis(values, -2, 0)
+        rows = by_panel.reshape(len(by_panel), -1, NODES) @ self._end_corrections.swapaxes(-2, -1)
+        corrections = np.moveaxis(rows.reshape(by_panel.shape), 0, -2)
+        return total + (corrections - corrections[..., :1, :1])
 
     def full_sum(self, values: Floats) -> Floats:
         """Σ of the values at all whole levels after the first: the end is continued as the power law it has become."""
-        first = values[..., :1, :]
-        total = self.running_integral(values)[..., -1, -1] - first[..., 0, 0] / 2
-        derivatives = Panels(self.level[:1], self.half)._odd_derivatives(first)
-        for correction, derivative in zip(CORRECTIONS, derivatives, strict=True):
-            total -= correction * derivative[..., 0, 0]
+        first = values[..., 0, :]
+        total = self.running_integral(values)[..., -1, -1] - first[..., 0] / 2
+        total -= first @ self._end_corrections[0, 0]
         end, level = values[..., -1, -1], self.level[-1, -1]
         with np.errstate(all="ignore"):
             # in the logarithm of the level: dividing by the level itself may leave nothing
             power = -(values[..., -1, :] @ _chebyshev()[2][-1]) / self.half / end
             rest = np.where(power > 1, end * level / (power - 1), np.inf)
         return np.where(end == 0.0, total, total + rest)
-
-    def _odd_derivatives(self, values: Floats) -> list[Floats]:
-        derivatives = [self.slope(values)]
-        while len(derivatives) < len(CORRECTIONS):
-            derivatives.append(self.slope(self.slope(derivatives[-1])))
-        return derivatives
 
 
 @lru_cache(maxsize=1)
@@ -209,7 +208,7 @@ def level_integral(integrands: Callable[[Floats], tuple[Floats, ...]]) -> tuple[
     Far out, differences of moments would lose all digits.
     """
     nodes, weights = _gauss()
-    return tuple((values * weights).sum(axis=-1) for values in integrands(nodes))
+    return tuple(values @ weights for values in integrands(nodes))
 
 
 @lru_cache(maxsize=1)
@@ -360,12 +359,19 @@ def _last_level(queue: Queue, quantum: float) -> float:
     Of Σ p_j d_j, the terms fall like n^−s for a shape s and bounded costs, faster otherwise, and the next power in them
     is smaller by n^(1−s).  What the continuation by one power gets wrong is the product of the two, n^(2−2s).
     """
-    mean = queue.mean_service_time
     if math.isfinite(queue.size.moment_limit):
-        return 10 ** min(max(8 / (queue.size.moment_limit - 1), 20.0), 120.0) * max(mean / quantum, 1.0)
-    ages = mean * 2.0 ** np.arange(0.0, 600.0)
+        return 10 ** min(max(8 / (queue.size.moment_limit - 1), 20.0), 120.0) * max(
+            queue.mean_service_time / quantum, 1.0
+        )
+    return _without_third_moment(queue) / quantum
+
+
+@lru_cache(maxsize=64)
+def _without_third_moment(queue: Queue) -> float:
+    """Attained service beyond which nothing is left of E[S³]."""
+    ages = queue.mean_service_time * 2.0 ** np.arange(0.0, 600.0)
     third = queue.service_moments(ages)[3]
-    return float(ages[np.argmax(~(third > NOTHING * queue.service_moment(3)))]) / quantum
+    return float(ages[np.argmax(~(third > NOTHING * queue.service_moment(3)))])
 
 
 def first_levels(queue: Queue, quanta: Floats) -> Floats:
