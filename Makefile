@@ -43,7 +43,7 @@ INSTALL := -m pip install --disable-pip-version-check --no-input --progress-bar 
 help:
 	@echo 'make figures   every figure of the paper and the table of its claims, into figures/'
 	@echo 'make test      lint, then every test'
-	@echo 'make soak      batches killed many times over, every formula altered in every place (several minutes)'
+	@echo 'make soak      batches killed many times over, every formula altered in every place, many bad values (half an hour)'
 	@echo 'make bench     speed beside C and other simulators, into tests/benchmarks/ (needs gcc; twenty minutes)'
 	@echo 'make lint      ruff (code, notebooks, format) and mypy'
 	@echo 'make hooks     run `make lint` before each commit (pre-commit)'
@@ -58,7 +58,8 @@ test: lint
 	@"$(BIN)/python" -m pytest -n 3 --dist loadscope
 
 soak: environment
-	@MLPTSYM_KILLS=24 MLPTSYM_ALL_MUTANTS=1 "$(BIN)/python" -m pytest tests/test_faults.py tests/test_ledger_mutations.py
+	@MLPTSYM_KILLS=24 MLPTSYM_ALL_MUTANTS=1 MLPTSYM_BAD_VALUES=10 "$(BIN)/python" -m pytest -n 2 --dist load \
+	  tests/test_faults.py tests/test_ledger_mutations.py tests/test_bad_calls.py tests/test_bad_options.py
 
 bench: environment .bench/installed
 	@"$(BIN)/python" tests/benchmarks/run.py --peers .bench/bin/python

@@ -21,13 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from mlptsym.symbolic.moments import Indicator
-from mlptsym.symbolic.special import (
-    GammaDensity,
-    RegularizedUpperGamma,
-    RelativeExponential,
-    fitted_polynomial,
-    scaled_erfc,
-)
+from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
 
 __all__ = [
     "CompiledFunction",
@@ -329,7 +323,7 @@ def point_choice() -> Any:
 def _erfc() -> Any:
     """erfc by arithmetic alone: a loop around it is vectorised, which one that calls SciPy's cannot be.
 
-    For x ≥ 0 it is e^(−x²) P/(1 + 2x) with a polynomial P; see `mlptsym.symbolic.special.scaled_erfc`.  With n the
+    For x ≥ 0 it is e^(−x²) P/(1 + 2x) with a polynomial P; see `_scaled_erfc`.  With n the
     whole number next to x²/ln 2, e^(−x²) = 2^(−n) e^(n ln 2 − x²), where the square is the sum of two numbers (T. J.
     Dekker, A Floating-Point Technique for Extending the Available Precision, 1971) and so is ln 2.  The relative
     error is below 7e-16 as far as erfc is a normal number.
@@ -342,11 +336,11 @@ def _erfc() -> Any:
     x = sp.Symbol("x")
 
     def polynomial(*fit: Any) -> Any:
-        coefficients = [sp.Float(value, 17) for value in fitted_polynomial(*fit)]
+        coefficients = [sp.Float(value, 17) for value in _fitted_polynomial(*fit)]
         return inlined(sp.lambdify(x, sp.horner(sp.Poly(coefficients, x)), "math"))
 
     furthest = 28.0  # beyond, erfc is less than the least double
-    scaled = polynomial(scaled_erfc, (-1.0, (furthest - 4) / (furthest + 4)), 22)
+    scaled = polynomial(_scaled_erfc, (-1.0, (furthest - 4) / (furthest + 4)), 22)
     exponential = polynomial(mpmath.exp, (-0.35, 0.35), 11)
     choice, powers = point_choice(), 0.5 ** np.arange(1200.0)
     log_high = round(math.log(2) * 2**40) / 2**40  # of so few digits that its multiples are exact
@@ -367,6 +361,32 @@ def _erfc() -> Any:
         return choice(np.isnan(x), x, choice(x >= 0, tail, 2 - tail))
 
     return inlined(erfc)
+
+
+def _fitted_polynomial(function: Callable[[Any], Any], ends: tuple[float, float], degree: int) -> list[float]:
+    """Coefficients, the highest power first, of the polynomial that meets a function of mpmath at Chebyshev's nodes.
+
+    Examples
+    --------
+    >>> _fitted_polynomial(lambda x: 2 * x**2 - 1, (-1.0, 1.0), 2)
+    [2.0, 0.0, -1.0]
+    """
+    import mpmath
+
+    with mpmath.workdps(40):
+        return [float(mpmath.chop(c, 1e-30)) for c in mpmath.chebyfit(function, list(ends), degree + 1)]
+
+
+def _scaled_erfc(position: Any) -> Any:
+    """(1 + 2x) e^(x²) erfc(x) at x = 4 (1 + position)/(1 − position), for mpmath.
+
+    From x = 0 to ∞, which is position from −1 to 1, it stays between 1 and 1.3, and a polynomial follows it (M. M.
+    Shepherd and J. G. Laframboise, Chebyshev Approximation of (1 + 2x) exp(x²) erfc x in 0 ≤ x < ∞, 1981).
+    """
+    import mpmath
+
+    x = 4 * (1 + position) / (1 - position)
+    return (1 + 2 * x) * mpmath.exp(x * x) * mpmath.erfc(x)
 
 
 def _point_function(name: str) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import mpmath
 import sympy as sp
 from sympy.core.function import ArgumentIndexError
 
-__all__ = ["GammaDensity", "RegularizedUpperGamma", "RelativeExponential", "fitted_polynomial", "scaled_erfc"]
+__all__ = ["GammaDensity", "RegularizedUpperGamma", "RelativeExponential"]
 
 
 class RegularizedUpperGamma(sp.Function):
@@ -97,25 +96,3 @@ class RelativeExponential(sp.Function):
         point = printer._print(self.args[0])
         body = rf"\frac{{e^{{{point}}} - 1}}{{{point}}}"
         return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
-
-
-def fitted_polynomial(function: Callable[[Any], Any], ends: tuple[float, float], degree: int) -> list[float]:
-    """Coefficients, the highest power first, of the polynomial that meets a function of mpmath at Chebyshev's nodes.
-
-    Examples
-    --------
-    >>> fitted_polynomial(lambda x: 2 * x**2 - 1, (-1.0, 1.0), 2)
-    [2.0, 0.0, -1.0]
-    """
-    with mpmath.workdps(40):
-        return [float(mpmath.chop(c, 1e-30)) for c in mpmath.chebyfit(function, list(ends), degree + 1)]
-
-
-def scaled_erfc(position: Any) -> Any:
-    """(1 + 2x) e^(x²) erfc(x) at x = 4 (1 + position)/(1 − position), for mpmath.
-
-    From x = 0 to ∞, which is position from −1 to 1, it stays between 1 and 1.3, and a polynomial follows it (M. M.
-    Shepherd and J. G. Laframboise, Chebyshev Approximation of (1 + 2x) exp(x²) erfc x in 0 ≤ x < ∞, 1981).
-    """
-    x = 4 * (1 + position) / (1 - position)
-    return (1 + 2 * x) * mpmath.exp(x * x) * mpmath.erfc(x)
