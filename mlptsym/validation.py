@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from numbers import Real
 from pathlib import Path
@@ -23,11 +23,14 @@ __all__ = [
     "flag",
     "instance",
     "integer",
+    "level_counts",
     "levels",
     "magnitude",
+    "mapping",
     "number",
     "numbers",
     "path",
+    "points",
     "refuse",
 ]
 
@@ -38,6 +41,9 @@ SMALLEST, LARGEST = 1e-30, 1e30
 
 # Numbers in one sequence that is no array yet: more of them, or an endless iterator, would fill the memory.
 LONGEST = 10**7
+
+# Curves of one figure, and points of one curve.
+MOST_CURVES, MOST_POINTS = 1000, 10**5
 
 LONGEST_NAME, LONGEST_PATH = 255, 4095  # bytes
 
@@ -266,6 +272,34 @@ def numbers(
     )
 
 
+def level_counts(name: str, values: object, *, at_least: int = 1) -> tuple[float, ...]:
+    """Several numbers of priority levels, as one figure shows them.
+
+    Raises
+    ------
+    ParameterError
+        If it is no sequence, one of its items is no number of levels, or there are more than a thousand.
+
+    Examples
+    --------
+    >>> level_counts("levels", [2, math.inf])
+    (2, inf)
+    """
+    found = numbers(name, values, at_least=at_least, infinite=True, maximum_length=MOST_CURVES)
+    return tuple(levels(f"{name}[{place}]", value, at_least=at_least) for place, value in enumerate(found))
+
+
+def points(name: str, value: object, *, at_least: int = 2) -> int:
+    """A number of points of a curve, at most 100,000.
+
+    Examples
+    --------
+    >>> points("points", 25)
+    25
+    """
+    return integer(name, value, at_least=at_least, at_most=MOST_POINTS)
+
+
 def choice(name: str, value: object, allowed: Sequence[str]) -> str:
     """One word out of several.
 
@@ -317,6 +351,20 @@ def instance(name: str, value: object, kind: type[Kind], allowed: str) -> Kind:
     ('a', 'b')
     """
     if not isinstance(value, kind):
+        refuse(name, value, allowed)
+    return value
+
+
+def mapping(name: str, value: object, allowed: str) -> Mapping[Any, Any]:
+    """A mapping, such as a dictionary; ``allowed`` says of what.
+
+    Examples
+    --------
+    >>> mapping("queues", [], "a mapping of names to queues")
+    Traceback (most recent call last):
+    mlptsym.validation.ParameterError: queues = [] is not allowed: it must be a mapping of names to queues
+    """
+    if not isinstance(value, Mapping):
         refuse(name, value, allowed)
     return value
 

@@ -7,13 +7,13 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mlptsym as mq
@@ -44,8 +44,15 @@ TEXTS = st.one_of(
     st.text(max_size=12),
     st.sampled_from(["", "1", "inf", "nan", "1e400", "\ud800", "nul\0", "p99", "left", "0" * 5000, "mean"]),
 )
+
+
+def _array(values: list[float], kind: type) -> np.ndarray:
+    with np.errstate(over="ignore"):  # of single precision
+        return np.array(values, dtype=kind)
+
+
 ARRAYS = st.builds(
-    lambda values, kind, shape: np.array(values, dtype=kind).reshape(shape),
+    lambda values, kind, shape: _array(values, kind).reshape(shape),
     st.lists(st.sampled_from([0.0, 1.0, 2.5, -1.0, math.nan, math.inf, 1e-300, 1e300]), min_size=2, max_size=2),
     st.sampled_from([float, object, complex, str, np.float32, bytes]),
     st.sampled_from([(2,), (1, 2), (2, 1)]),
@@ -180,6 +187,32 @@ def outcome(
     if answer is not REFUSED:
         assert not holds_nan(answer), answer
     return answer
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function with arguments that are good, of which some are replaced."""
+
+    function: Callable[..., Any]
+    good: Mapping[str, Any]
+    tried: int = 12
+    fixed: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    instead: Mapping[str, st.SearchStrategy[Any]] = field(default_factory=dict)
+
+
+def check_call(call: Call) -> None:
+    """The call as it is has an answer; with one or two arguments replaced by anything it has one or is refused."""
+    places = st.lists(st.sampled_from(sorted(set(call.good) - set(call.fixed))), min_size=1, max_size=2, unique=True)
+    replaced = places.flatmap(lambda names: st.fixed_dictionaries({n: call.instead.get(n, ANYTHING) for n in names}))
+
+    @examples(call.tried)
+    @given(replaced)
+    def check(others: dict[str, Any]) -> None:
+        outcome(call.function, {**call.good, **others}, names=call.names)
+
+    assert outcome(call.function, call.good) is not REFUSED
+    check()
 
 
 def check_refusal(error: ParameterError, names: Iterable[str]) -> None:

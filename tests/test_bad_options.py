@@ -151,7 +151,7 @@ def check(use: Use, arguments: Sequence[str], mentioned: str) -> None:
     assert all(map(str.isprintable, lines)), err
     assert len(lines) == (2 if lines[0].startswith("Error: --claim") else 1), err
     assert len(lines[0]) < 1200
-    options = {mentioned, *(name for name in use.options if name), *(w for w in use.words if w.startswith("--"))}
+    options = {mentioned, *(name for name in use.options if name), *(w for w in arguments if w.startswith("--"))}
     assert any(name in lines[0] for name in (*options, *COMBINED)), err
 
 

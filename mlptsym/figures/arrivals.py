@@ -40,10 +40,11 @@ def response_by_arrival_rate(queues: Mapping[str, Queue], points: int = 200) -> 
     FigureData
         The curves, and for each a marker at its limit, where the mean is ``inf``.
     """
-    loads = 1 - np.geomspace(1, _SMALLEST_MARGIN, validation.integer("points", points, at_least=2))
+    loads = 1 - np.geomspace(1, _SMALLEST_MARGIN, validation.points("points", points))
     loads[0] = _SMALLEST_LOAD
     data = FigureData()
-    for name, queue in queues.items():
+    for name, queue in validation.mapping("queues", queues, "a mapping of names to queues").items():
+        validation.instance("queues", queue, Queue, "a mapping of names to queues")
         limit = 1 / queue.mean_service_time
         rates = limit * loads
         times = [mean_response_time(replace(queue, arrival_rate=rate), FCFS()) for rate in map(float, rates)]

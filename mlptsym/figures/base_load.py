@@ -45,6 +45,7 @@ def at_load(queue: Queue, load: float) -> Queue:
     ParameterError
         If the load is not > 0.
     """
+    validation.instance("queue", queue, Queue, "a Queue")
     return replace(queue, arrival_rate=validation.number("load", load, above=0) / queue.mean_service_time)
 
 
@@ -56,7 +57,8 @@ def best_name(levels: float) -> str:
     >>> best_name(math.inf)
     'MLPT-(θ*, ∞)'
     """
-    return f"MLPT-(θ*, {'∞' if math.isinf(levels) else f'{levels:g}'})"
+    count = validation.levels("levels", levels)
+    return f"MLPT-(θ*, {'∞' if math.isinf(count) else f'{count:g}'})"
 
 
 def capped_name(preemptions: float) -> str:
@@ -67,7 +69,8 @@ def capped_name(preemptions: float) -> str:
     >>> capped_name(1)
     'Capped Gittins(2)'
     """
-    return f"Capped Gittins({'∞' if math.isinf(preemptions) else f'{preemptions + 1:g}'})"
+    most = validation.levels("preemptions", preemptions, at_least=0)
+    return f"Capped Gittins({'∞' if math.isinf(most) else f'{most + 1:g}'})"
 
 
 def theory_by_load(queue: Queue, loads: Sequence[float], levels: Sequence[float]) -> FigureData:
@@ -87,7 +90,8 @@ def theory_by_load(queue: Queue, loads: Sequence[float], levels: Sequence[float]
     FigureData
         Curves ``FCFS``, ``MLPT-(θ*, 2)``, …; ``inf`` from ρ₀ = 1 on.
     """
-    chosen = validation.numbers("loads", list(loads), above=0)
+    chosen = validation.numbers("loads", loads, above=0, maximum_length=validation.MOST_POINTS)
+    levels = validation.level_counts("levels", levels, at_least=2)
     queues = [at_load(queue, load) for load in chosen]
     data = FigureData().with_curve("", "FCFS", "theory", chosen, [mean_response_time(one, FCFS()) for one in queues])
     for k in levels:
@@ -133,7 +137,9 @@ def simulation_by_load(
     """
     from mlptsym.simulation.simulate import simulate_many
 
-    chosen = validation.numbers("loads", list(loads), above=0)
+    chosen = validation.numbers("loads", loads, above=0, maximum_length=validation.MOST_POINTS)
+    levels = validation.level_counts("levels", levels, at_least=2)
+    preemptions = validation.level_counts("preemptions", preemptions, at_least=0)
     names = ["FCFS", *map(best_name, levels), *map(capped_name, preemptions)]
     points: dict[str, FigureData] = {name: FigureData() for name in names}
     for load in chosen:

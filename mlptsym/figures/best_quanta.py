@@ -105,7 +105,11 @@ def best_quanta(
         derivative of E[T] at the kink is zero.  Where θ* jumps, the parameter for which both quanta have the same E[T]
         comes twice.
     """
-    grid = np.linspace(low, high, validation.integer("points", points, at_least=2)).tolist()
+    levels = validation.levels("levels", levels, at_least=2)
+    low = validation.number("low", low)
+    high = validation.number("high", high, above=low)
+    highest = validation.number("highest", highest, above=0, infinite=True)
+    grid = np.linspace(low, high, validation.points("points", points)).tolist()
     found = _solved(queue_at, levels, grid)
     for _ in range(ROUNDS):
         more: list[Found] = []
@@ -260,7 +264,8 @@ def rules_of_thumb(
     places: list[float] = []
     quanta: list[float] = []
     last: tuple[float, bool] | None = None
-    for parameter in parameters:
+    levels = validation.levels("levels", levels, at_least=2)
+    for parameter in validation.numbers("parameters", parameters, maximum_length=10 * validation.MOST_POINTS):
         rule, general = _rules(queue_at, levels, parameter)
         here = (parameter, rule != general)
         if last is not None and last[1] != here[1]:

@@ -86,6 +86,7 @@ def crossings(queue: Queue, longest: float) -> tuple[Crossing, ...]:
     >>> [(crossing.kind, round(crossing.size / size.mean, 2)) for crossing in crossings(queue, 12 * size.mean)]
     [('maximum', 0.39), ('minimum', 3.97)]
     """
+    validation.instance("queue", queue, Queue, "a Queue")
     longest = validation.number("longest", longest, above=0)
     kink, _ = queue.slowdown
     if not 0 < kink < longest:
@@ -134,8 +135,11 @@ def hazard_crossings(panels: Mapping[str, Mapping[str, Queue]], longest: float, 
         and the kind of the crossing, as in ``A/B: jump minimum``.
     """
     data = FigureData()
-    for panel, queues in panels.items():
-        for label, queue in queues.items():
+    allowed = "a mapping of panels to mappings of labels to queues"
+    points = validation.points("points", points)
+    for panel, queues in validation.mapping("panels", panels, allowed).items():
+        for label, queue in validation.mapping("panels", queues, allowed).items():
+            validation.instance("panels", queue, Queue, allowed)
             x, ratio, hazard = _curves(queue, validation.number("longest", longest, above=0), points)
             if not data.select(panel=panel):
                 data = data.with_curve(panel, HAZARD, "theory", x, hazard)

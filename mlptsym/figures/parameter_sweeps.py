@@ -70,13 +70,14 @@ class ParameterSweep:
     high: float
 
     def __post_init__(self) -> None:
+        validation.instance("queue", self.queue, Queue, "a Queue")
         validation.choice("name", self.name, NAMES)
         validation.number("high", self.high, above=validation.number("low", self.low))
 
     def at(self, value: float) -> Queue:
         """The queue for a value of the parameter."""
         scale = self.queue.size.mean if self.name == "slowdown_threshold" else 1.0
-        changes: dict[str, Any] = {self.name: scale * value}
+        changes: dict[str, Any] = {self.name: scale * validation.number("value", value)}
         return replace(self.queue, **changes)
 
     def best(self, levels: float, points: int = 25) -> tuple[Found, ...]:
@@ -102,7 +103,8 @@ def rule_curve(levels: float) -> str:
 
 
 def _number(levels: float) -> str:
-    return "∞" if math.isinf(levels) else f"{levels:g}"
+    count = validation.levels("levels", levels)
+    return "∞" if math.isinf(count) else f"{count:g}"
 
 
 def best_quanta_by_parameter(
@@ -126,7 +128,11 @@ def best_quanta_by_parameter(
         there with the same x.  The ends of plateaus are markers called ``θ*, k = 2: ℓ_C/1``, ….
     """
     data = FigureData()
-    for panel, sweep in sweeps.items():
+    allowed = "a mapping of panels to ParameterSweep"
+    levels = validation.level_counts("levels", levels, at_least=2)
+    points = validation.points("points", points)
+    for panel, sweep in validation.mapping("sweeps", sweeps, allowed).items():
+        validation.instance("sweeps", sweep, ParameterSweep, allowed)
         mean = sweep.queue.size.mean
         for k in levels:
             found = sweep.best(k, points)
@@ -255,8 +261,9 @@ def plateaus_by_threshold(
         By γ.
     """
     data = FigureData()
+    validation.instance("queue", queue, Queue, "a Queue")
     by_cost: dict[float, tuple[Found, ...]] = {}
-    for cost in costs:
+    for cost in validation.numbers("costs", costs, at_least=0, maximum_length=validation.MOST_CURVES):
         sweep = ParameterSweep(replace(queue, preemption_cost=cost), "slowdown_threshold", low, high)
         found = sweep.best(math.inf, points)
         by_cost[cost] = found

@@ -44,7 +44,7 @@ def percentile_name(probability: float) -> str:
     >>> percentile_name(0.5), percentile_name(0.999)
     ('P50', 'P99.9')
     """
-    return f"P{100 * probability:.10g}"
+    return f"P{100 * validation.number('probability', probability, at_least=0, at_most=1):.10g}"
 
 
 def percentiles_by_quantum(
@@ -70,8 +70,12 @@ def percentiles_by_quantum(
         markers ``: θ*``, at the quantum that is best for the mean, and ``: lowest``, the lowest point of the curve, for
         which the vertex of the parabola through three neighbours is tried as well.
     """
-    chosen = np.unique(np.asarray(validation.numbers("quanta", list(quanta), above=0)))
-    chances = np.asarray(validation.numbers("probabilities", list(probabilities), above=0))
+    validation.instance("queue", queue, Queue, "a Queue")
+    levels = validation.level_counts("levels", levels, at_least=2)
+    chosen = np.unique(validation.numbers("quanta", quanta, above=0, maximum_length=validation.MOST_POINTS))
+    chances = np.asarray(
+        validation.numbers("probabilities", probabilities, above=0, at_most=1, maximum_length=validation.MOST_CURVES)
+    )
     panels = [percentile_name(chance) for chance in chances]
     data = FigureData()
     fcfs = response_time_distribution(queue, FCFS()).quantile(chances)

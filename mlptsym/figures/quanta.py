@@ -53,7 +53,8 @@ def level_name(levels: float) -> str:
     >>> level_name(2.0), level_name(math.inf)
     ('MLPT-(θ, 2)', 'MLPT-(θ, ∞)')
     """
-    return f"MLPT-(θ, {'∞' if math.isinf(levels) else f'{levels:g}'})"
+    count = validation.levels("levels", levels)
+    return f"MLPT-(θ, {'∞' if math.isinf(count) else f'{count:g}'})"
 
 
 def theory_by_quantum(queue: Queue, levels: Sequence[float], longest: float, points: int = 240) -> FigureData:
@@ -75,7 +76,10 @@ def theory_by_quantum(queue: Queue, levels: Sequence[float], longest: float, poi
     FigureData
         Curves ``FCFS``, ``MLPT-(θ, 2)``, …, ``MLPT-(θ, ∞)``; ``inf`` where a policy is unstable.
     """
+    validation.instance("queue", queue, Queue, "a Queue")
+    levels = validation.level_counts("levels", levels)
     longest = validation.number("longest", longest, above=0)
+    points = validation.points("points", points)
     fcfs = mean_response_time(queue, FCFS())
     data = FigureData().with_curve("", "FCFS", "theory", [0.0, longest], fcfs)
     even = longest * (np.arange(1, points + 1) / points)
@@ -138,7 +142,9 @@ def simulation_by_quantum(
     """
     from mlptsym.simulation.simulate import simulate_many
 
-    chosen = np.unique(np.asarray(validation.numbers("quanta", list(quanta), above=0)))
+    validation.instance("queue", queue, Queue, "a Queue")
+    levels = validation.level_counts("levels", levels)
+    chosen = np.unique(validation.numbers("quanta", quanta, above=0, maximum_length=validation.MOST_POINTS))
     highest = CEILING * mean_response_time(queue, FCFS())
     if math.isinf(highest):
         return FigureData()
@@ -164,7 +170,7 @@ def optima_by_quantum(queue: Queue, levels: Sequence[float]) -> FigureData:
         every smaller quantum is, and no θ̂ where the rule gives no stable quantum.
     """
     data = FigureData()
-    for k in levels:
+    for k in validation.level_counts("levels", levels, at_least=2):
         best = optimal_quantum(queue, k)
         rule = rule_of_thumb(queue, k)
         if 0 < best.quantum < math.inf:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category
 
 from mlptsym import validation
-from mlptsym.validation import ParameterError, choice, number, refuse
+from mlptsym.validation import MOST_POINTS, ParameterError, choice, number, numbers, refuse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -171,7 +171,7 @@ def _column(name: str, values: object) -> float | tuple[float, ...]:
     if getattr(values, "shape", None) == () or isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         return number(name, values, infinite=True)
     items = values.tolist() if hasattr(values, "tolist") else values
-    return tuple(number(f"{name}[{position}]", item, infinite=True) for position, item in enumerate(items))
+    return numbers(name, items, infinite=True, minimum_length=0, maximum_length=10 * MOST_POINTS)
 
 
 def read_figure_data(path: str | os.PathLike[str]) -> FigureData:

@@ -45,6 +45,8 @@ def job_on_server(queue: Queue, size: float, quantum: float, points: int = 50) -
         Panels ``memory``, with g(a), and ``rate``, with the step from 1 to β at ℓ_C as two rows of one x, the limits
         from the left and from the right.
     """
+    validation.instance("queue", queue, Queue, "a Queue")
+    points = validation.points("points", points)
     threshold, factor = queue.slowdown
     size = validation.number("size", size, above=validation.number("slowdown_threshold", threshold, above=0))
     whole = float(queue.service_time(size))

@@ -14,7 +14,7 @@ from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.unequal import OptimalQuanta, best_boundaries_by_level
+from mlptsym.numeric.unequal import LARGEST, OptimalQuanta, best_boundaries_by_level
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,12 +34,14 @@ def threshold_name(queue: Queue) -> str:
     >>> threshold_name(Queue(Exponential(0.5), 0.1, slowdown_threshold=6.0, slowdown_factor=0.5))
     'ℓ_C = 3 E[L]'
     """
+    validation.instance("queue", queue, Queue, "a Queue")
     return f"ℓ_C = {queue.slowdown[0] / queue.size.mean:.6g} E[L]"
 
 
 def best_quanta(queue: Queue, levels: int) -> tuple[OptimalQuanta, ...]:
     """The best quanta for k = 2, …, ``levels``."""
-    return tuple(best_boundaries_by_level(queue, validation.integer("levels", levels, at_least=2)))
+    validation.instance("queue", queue, Queue, "a Queue")
+    return tuple(best_boundaries_by_level(queue, validation.integer("levels", levels, at_least=2, at_most=LARGEST)))
 
 
 def gain_by_levels(
@@ -69,6 +71,7 @@ def gain_by_levels(
     from mlptsym.simulation.simulate import simulate_many
 
     name = threshold_name(queue)
+    chain = _checked(chain)
     data = FigureData().with_curve(
         GAIN, name, "theory", [best.levels for best in chain], [100 * best.gain for best in chain]
     )
@@ -80,6 +83,12 @@ def gain_by_levels(
         mean = float(gains.mean())
         data = data.with_curve(GAIN, name, "simulation", best.levels, mean, standard_error=error)
     return data
+
+
+def _checked(chain: object) -> Sequence[OptimalQuanta]:
+    if not isinstance(chain, Sequence) or not all(isinstance(best, OptimalQuanta) for best in chain):
+        validation.refuse("chain", chain, "a sequence of what optimal_quanta returns")
+    return chain
 
 
 def _equal(best: OptimalQuanta) -> Policy:
@@ -96,6 +105,7 @@ def quanta_by_level(queue: Queue, best: OptimalQuanta) -> FigureData:
         In the panel "quanta"; a boundary at ℓ_C is a marker too.
     """
     name, mean = threshold_name(queue), queue.size.mean
+    validation.instance("best", best, OptimalQuanta, "what optimal_quanta returns")
     quanta = np.array(best.quanta) / mean
     level = np.arange(1, len(quanta) + 1)
     data = FigureData().with_curve(_QUANTA, name, "theory", level, quanta)

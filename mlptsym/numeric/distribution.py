@@ -31,6 +31,8 @@ MOST_FREQUENCIES = 1536
 SETTLED = 1e-8  # between half the frequencies and all of them: the error of all is a third of this or less
 PROBES = 24
 NEAREST_TO_ONE = 1e-8
+# probabilities that count as zero; the earliest time that is computed, in mean service times
+NOTHING, EARLIEST = 1e-13, 1e-40
 FIRST_HORIZON, HORIZON_RATIO, HEAVIER = 4.0, 4.0, 2.5
 GUESSES = 256
 NEAR = 1.06
@@ -185,6 +187,13 @@ class ResponseTimeDistribution:
         flat = times.ravel()
         values = np.where(np.isinf(flat), 1.0, 0.0) if self.stable else np.zeros(flat.shape)
         inside = (flat > 0) & np.isfinite(flat)
+        if self.stable and inside.any():
+            # P(T ≤ t) ≤ P(S ≤ t)
+            inside[inside] = 1 - self._levels.measure.tail(flat[inside]) > NOTHING
+            early = inside & (flat < EARLIEST * self.queue.mean_service_time)
+            if early.any():
+                allowed = f"0, or at least {EARLIEST * self.queue.mean_service_time:.6g}, for this law"
+                validation.refuse("t", float(flat[early][0]), allowed)
         if self.stable and inside.any():
             latest = self._levels.latest
             unknown = inside & (flat > latest)

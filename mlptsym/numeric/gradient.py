@@ -346,6 +346,8 @@ def quantum_slopes(queue: Queue, quanta: ArrayLike, levels: float, *, remainder:
     quanta = floats("quanta", quanta, above=0, finite=True)
     if quanta.ndim != 1:
         validation.refuse("quanta", quanta, "a sequence of numbers > 0")
+    # a quantum that nobody outlives is as good as any longer one
+    quanta = np.minimum(quanta, 2 * float(queue.service_time(queue.size.reach)))
     times, slopes = np.full(len(quanta), np.inf), np.full(len(quanta), np.nan)
     if not queue.size.moment_limit > moments_needed(queue, levels):
         return QuantumSlopes(times, slopes)

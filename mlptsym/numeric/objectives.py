@@ -291,6 +291,8 @@ def mean_slowdown(queue: Queue, policy: Policy) -> float:
     1.5
     """
     solution = solve(queue, policy)
+    if np.ndim(solution.mean_response_time):
+        validation.refuse("quantum", policy.quantum, "a single number here")  # type: ignore[union-attr]
     if not math.isfinite(solution.mean_response_time):
         return math.inf
     table = level_table(queue, policy)

@@ -78,7 +78,7 @@ class MLPT:
         if self.quanta is not None:
             quanta = validation.numbers("quanta", self.quanta, above=0)
             given = not (isinstance(self.levels, float) and math.isnan(self.levels))
-            if given and self.levels != len(quanta) + 1:
+            if given and validation.levels("levels", self.levels) != len(quanta) + 1:
                 validation.refuse("levels", self.levels, f"left out, or {len(quanta) + 1} as quanta give")
             object.__setattr__(self, "quanta", quanta)
             object.__setattr__(self, "levels", len(quanta) + 1)

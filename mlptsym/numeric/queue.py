@@ -109,21 +109,23 @@ class Queue:
             validation.refuse("size", self.size, "a size law such as LogNormal(5, 0.9)")
         if not isinstance(self.memory, Memory):
             validation.refuse("memory", self.memory, "a memory law such as LinearMemory(1.0)")
-        threshold = self.slowdown_threshold
+        threshold = (
+            None
+            if self.slowdown_threshold is None
+            else validation.number("slowdown_threshold", self.slowdown_threshold, at_least=0, infinite=True)
+        )
         if self.capacity is not None:
             capacity = validation.number("capacity", self.capacity, above=0)
             reached = self.memory.age_at(capacity)
             if threshold is not None and threshold != reached:
                 validation.refuse(
-                    "slowdown_threshold", threshold, f"left out when capacity is given ({reached:g} here)"
+                    "slowdown_threshold", self.slowdown_threshold, f"left out when capacity is given ({reached:g} here)"
                 )
             object.__setattr__(self, "capacity", capacity)
             threshold = reached
         checked = {
             "arrival_rate": validation.number("arrival_rate", self.arrival_rate, above=0),
-            "slowdown_threshold": math.inf
-            if threshold is None
-            else validation.number("slowdown_threshold", threshold, at_least=0, infinite=True),
+            "slowdown_threshold": math.inf if threshold is None else threshold,
             "slowdown_factor": validation.number(
                 "slowdown_factor", self.slowdown_factor, at_least=validation.SMALLEST, at_most=1
             ),

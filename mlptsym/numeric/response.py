@@ -33,6 +33,10 @@ BLOCK_CELLS = 2**15
 LOOP_CELLS = 2**20
 # which adds up plainly, so not too many
 LONGEST_LOOP = 2**16
+# part of the jobs that may be beyond a table by level
+TOLD_APART = 1e-6
+# of infinitely many levels, in mean service times: shorter ones leave the range of a double
+SHORTEST = 1e-100
 # part of the levels that would do to begin with, and the ratio by which they grow
 FIRST_PART, GROWTH = 0.25, 1.12
 REMAINDER = 1e-13
@@ -226,6 +230,10 @@ def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
         allowed = f"a law with a finite moment of order {LEAST_SHAPE:g}, for infinitely many levels"
         validation.refuse("size", queue.size, allowed)
     quanta = _scaled(queue, np.ones(1), quanta)[0]
+    tiny = quanta < SHORTEST * queue.mean_service_time
+    if tiny.any():
+        allowed = f"at least {SHORTEST:g} mean service times, for infinitely many levels"
+        validation.refuse("quantum", float(quanta[tiny][0]), allowed)
     levels = _levels_to_sum(queue, quanta)
     continuable = is_continuable(queue.size)
     together = np.flatnonzero(FIRST_PART * levels <= LONGEST_LOOP)
@@ -364,7 +372,8 @@ class LevelTable:
 def level_table(queue: Queue, policy: Policy) -> LevelTable:
     """`LevelTable` of a stable queue under a policy with one quantum or given quanta.
 
-    With infinitely many levels the table ends where the levels left out cannot be told from zero.
+    With infinitely many levels the table ends where the levels left out cannot be told from zero; a quantum for which
+    this takes too many is refused.
 
     Raises
     ------
@@ -397,6 +406,9 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
     beyond = not closed and is_continuable(queue.size) and len(ends) == DIRECT_LEVELS
     squares = np.array([_continued(queue, quantum).squares]) if beyond else sums.squares
     occupied = sums.probability[:, 0] > 0
+    if not math.isclose(float(sums.probability.sum()), 1.0, rel_tol=TOLD_APART):
+        allowed = f"so long that {len(ends)} levels hold all but {TOLD_APART:g} of the jobs, for a table by level"
+        validation.refuse("quantum", quantum, allowed)
     probability, waiting, completed, paid = (
         column[occupied, 0] for column in (sums.probability, sums.waiting(squares), sums.completed_service, sums.paid)
     )
