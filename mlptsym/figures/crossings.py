@@ -72,7 +72,7 @@ def crossings(queue: Queue, longest: float) -> tuple[Crossing, ...]:
     ----------
     queue : Queue
     longest : float
-        Sizes beyond are not searched, > 0.
+        Sizes beyond are not searched, from 1e-30 to 1e30.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def crossings(queue: Queue, longest: float) -> tuple[Crossing, ...]:
     [('maximum', 0.39), ('minimum', 3.97)]
     """
     validation.instance("queue", queue, Queue, "a Queue")
-    longest = validation.number("longest", longest, above=0)
+    longest = validation.magnitude("longest", longest)
     kink, _ = queue.slowdown
     if not 0 < kink < longest:
         return _smooth_crossings(queue, 0.0, longest)
@@ -123,7 +123,7 @@ def hazard_crossings(panels: Mapping[str, Mapping[str, Queue]], longest: float, 
     panels : mapping of str to mapping of str to Queue
         The queues by panel and by label; those of one panel have one size law.
     longest : float
-        End of the curves, in units of work, > 0.
+        End of the curves, in units of work, from 1e-30 to 1e30.
     points : int
         Number of points on each side of ℓ_C.
 
@@ -140,7 +140,7 @@ def hazard_crossings(panels: Mapping[str, Mapping[str, Queue]], longest: float, 
     for panel, queues in validation.mapping("panels", panels, allowed).items():
         for label, queue in validation.mapping("panels", queues, allowed).items():
             validation.instance("panels", queue, Queue, allowed)
-            x, ratio, hazard = _curves(queue, validation.number("longest", longest, above=0), points)
+            x, ratio, hazard = _curves(queue, validation.magnitude("longest", longest), points)
             if not data.select(panel=panel):
                 data = data.with_curve(panel, HAZARD, "theory", x, hazard)
             data = data.with_curve(panel, label, "theory", x, ratio)

@@ -66,7 +66,7 @@ def theory_by_quantum(queue: Queue, levels: Sequence[float], longest: float, poi
     levels : sequence of int or inf
         The values of k.
     longest : float
-        Longest quantum, in units of service time, > 0.
+        Longest quantum, in units of service time, from 1e-30 to 1e30.
     points : int
         Number of quanta, evenly spaced.  The kinks of the curves and quanta towards the ends of the ranges in which
         a policy is stable are added.
@@ -78,7 +78,7 @@ def theory_by_quantum(queue: Queue, levels: Sequence[float], longest: float, poi
     """
     validation.instance("queue", queue, Queue, "a Queue")
     levels = validation.level_counts("levels", levels)
-    longest = validation.number("longest", longest, above=0)
+    longest = validation.magnitude("longest", longest)
     points = validation.points("points", points)
     fcfs = mean_response_time(queue, FCFS())
     data = FigureData().with_curve("", "FCFS", "theory", [0.0, longest], fcfs)

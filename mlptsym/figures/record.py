@@ -143,12 +143,9 @@ class FigureData:
         >>> [row.y for row in FigureData().with_curve("a", "FCFS", "theory", [1, 2], [3, 4]).select(panel="a")]
         [3.0, 4.0]
         """
-        wanted = {"panel": panel, "curve": curve, "kind": kind}
-        return tuple(
-            row
-            for row in self.rows
-            if all(getattr(row, name) == value for name, value in wanted.items() if value is not None)
-        )
+        asked = {"panel": panel, "curve": curve, "kind": kind}
+        wanted = {name: _text(name, value) for name, value in asked.items() if value is not None}
+        return tuple(row for row in self.rows if all(getattr(row, name) == value for name, value in wanted.items()))
 
     def to_csv(self) -> str:
         """The rows as text of comma-separated values, every number in full precision."""
