@@ -5,6 +5,7 @@ Never another exception, a warning, a NaN, or a hang.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mlptsym as mq
+from mlptsym.batch.running import plan_batch
+from mlptsym.batch.scenarios import ScenarioFileError
+from mlptsym.figures.runner import plan_figures
 from mlptsym.fitting.arrivals import arrival_statistics
 from mlptsym.fitting.fit import fit_trace
 from mlptsym.fitting.laws import Sample, fit_laws, quantile_pairs
@@ -32,6 +36,7 @@ from mlptsym.simulation.traces import draw_trace, draw_traces
 from mlptsym.sweeps import sweep
 
 DATA = Path(__file__).parent / "data"
+EXAMPLE = Path(__file__).parents[1] / "notebooks" / "example_scenarios.yaml"
 QUEUE = mq.Queue(mq.Gamma(2.0, 0.5), 0.5, slowdown_threshold=2.0, slowdown_factor=0.5, preemption_cost=0.1)
 DISCRETE = mq.Queue(mq.Empirical([1.0, 2.0, 4.0]), 0.2, preemption_cost=0.1)
 MLPT = mq.MLPT(quantum=1.0, levels=3)
@@ -50,6 +55,11 @@ def _by_name(*calls: Call) -> dict[str, Call]:
 def _in_parallel(**words: Any) -> None:
     with mq.parallel(**words):
         pass
+
+
+def _planned(**words: Any) -> None:
+    with contextlib.suppress(ScenarioFileError):  # which tests of scenario files look at
+        plan_batch(**words)
 
 
 SMALL_RUN = {"jobs": 30, "warmup": 3, "seeds": 2, "root_seed": 1, "control": False, "workers": 1}
@@ -158,6 +168,11 @@ CALLS = _by_name(
                      "tokens_per_second": None, "arrival_rate": None}, 6, names=("root_seed",)),
     Call(check_name, {"path": "report.html"}, names=("out",)),
     Call(write_report, {"fit": FIT, "path": "absent/report.html"}, 1, names=("out",)),
+    Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, "jobs": 1_100_000, "warmup": 10, "seeds": 1, "root_seed": 1,
+                       "control": False, "workers": 1}, 6, fixed=("jobs",), instead={"seeds": COUNTS}),
+    Call(_planned, {"scenarios": EXAMPLE, "out": "out", "force": False, "notebooks": None}, 15),
+    Call(plan_figures, {"names": ["fig01"], "out": "out", "parameters": {"gamma": 0.1}, "notebooks": None}, 20,
+         names=("figure", "parameter", "gamma", "trace_folder")),
     Call(sweep, {"function": type, "items": [1, -2], "threads": True}, 20,
          instead={"function": ANYTHING.filter(lambda value: not callable(value))}),
     Call(_in_parallel, {"jobs": 1, "dask": None}, 20),

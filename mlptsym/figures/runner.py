@@ -36,7 +36,7 @@ from mlptsym.figures.parameters import (
     read_parameters,
 )
 from mlptsym.figures.progress import shown_progress
-from mlptsym.validation import ParameterError, integer, refuse
+from mlptsym.validation import ParameterError, integer, path, refuse
 
 __all__ = [
     "FigureRun",
@@ -129,13 +129,14 @@ def find_notebooks(folder: Path) -> dict[str, Path]:
     ParameterError
         If there are none, or two of one name.
     """
+    folder = path("notebooks", folder, "a folder with notebooks")
     notebooks: dict[str, Path] = {}
-    for path in sorted(folder.absolute().glob("fig*.ipynb")):
-        if match := re.fullmatch(r"(fig\d\d)_.*", path.stem):
+    for place in sorted(folder.absolute().glob("fig*.ipynb")):
+        if match := re.fullmatch(r"(fig\d\d)_.*", place.stem):
             name = match.group(1)
             if name in notebooks:
-                refuse("notebooks", str(folder), f"without two notebooks {name}: {notebooks[name].name}, {path.name}")
-            notebooks[name] = path
+                refuse("notebooks", str(folder), f"without two notebooks {name}: {notebooks[name].name}, {place.name}")
+            notebooks[name] = place
     if not notebooks:
         refuse("notebooks", str(folder), "a folder with notebooks figNN_….ipynb")
     return notebooks
@@ -179,17 +180,29 @@ def plan_figures(
     """
     folder = notebook_folder() if notebooks is None else notebooks
     known = find_notebooks(folder)
-    by_file = {path.stem: name for name, path in known.items()}
+    by_file = {place.stem: name for name, place in known.items()}
     chosen: dict[str, Path] = {}
-    for asked in names or known:
+    for asked in _texts("names", names) or known:
         name = by_file.get(Path(asked).name.removesuffix(".ipynb"), asked)
         if name not in known:
             refuse("figure", asked, "one of " + close_to(asked, list(known)))
         chosen[name] = known[name]
-    target = (folder.absolute().parent / "figures" if out is None else Path(out)).absolute()
+    target = Path(folder).absolute().parent / "figures" if out is None else path("out", out, "a folder").absolute()
+    if not isinstance(parameters, Mapping):
+        parameters = _texts("parameters", parameters)
     return tuple(
-        FigureTask(name, path, target, _values(name, path, parameters), _cost(path)) for name, path in chosen.items()
+        FigureTask(name, place, target, _values(name, place, parameters), _cost(place))
+        for name, place in chosen.items()
     )
+
+
+def _texts(name: str, values: object) -> Sequence[str]:
+    if not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
+        refuse(name, values, "a sequence of texts")
+    for value in values:
+        if not isinstance(value, str):
+            refuse(name, value, "a text")
+    return values
 
 
 def _values(figure: str, path: Path, given: Mapping[str, object] | Sequence[str]) -> dict[str, Any]:
