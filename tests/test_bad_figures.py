@@ -7,9 +7,19 @@ from pathlib import Path
 import pytest
 from bad_values import ANYTHING, Call, check_call
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import mlptsym as mq
-from mlptsym.figures import FigureData, curve_style, figure_size, line_style, point_style
+from mlptsym.figures import (
+    FigureData,
+    FigureRow,
+    curve_style,
+    figure_size,
+    line_style,
+    point_style,
+    read_figure_data,
+    save_figure,
+)
 from mlptsym.figures.arrivals import response_by_arrival_rate
 from mlptsym.figures.base_load import at_load, best_name, capped_name, simulation_by_load, theory_by_load
 from mlptsym.figures.best_quanta import best_quanta, rules_of_thumb
@@ -24,6 +34,7 @@ from mlptsym.figures.unequal import gain_by_levels, quanta_by_level, threshold_n
 QUEUE = mq.Queue(mq.Exponential(1.0), 0.5, slowdown_threshold=2.0, slowdown_factor=0.5, preemption_cost=0.1)
 CHAIN = best_unequal_quanta(QUEUE, 2)
 SWEEP = ParameterSweep(QUEUE, "preemption_cost", 0.1, 0.2)
+FIGURES = Path(__file__).parents[1] / "figures"
 DATA = FigureData().with_curve("", "FCFS", "theory", [1, 2], [3, 4])
 RUN = {"jobs": 30, "warmup": 3, "seeds": 2, "root_seed": 1}
 SMALL = dict.fromkeys((*RUN, "points"), st.one_of(st.integers(-2, 12), ANYTHING.filter(lambda v: type(v) is not int)))
@@ -34,6 +45,9 @@ CALLS = [
     Call(figure_size, {"width": "page", "height": 2.0}),
     Call(FigureData().with_curve, {"panel": "", "curve": "a", "kind": "theory", "x": [1, 2], "y": 3, "standard_error": 1}),
     Call(DATA.select, {"panel": "", "curve": "FCFS", "kind": "theory"}),
+    Call(FigureRow, {"panel": "", "curve": "a", "kind": "theory", "x": 1.0, "y": 2.0, "standard_error": None}),
+    Call(read_figure_data, {"path": FIGURES / "fig01.csv"}),
+    Call(save_figure, {"figure": Figure(), "data": DATA, "name": "a", "folder": "."}, 6),
     Call(response_by_arrival_rate, {"queues": {"a": QUEUE}, "points": 3}, instead=SMALL),
     Call(at_load, {"queue": QUEUE, "load": 0.5}),
     Call(best_name, {"levels": 2}),

@@ -256,6 +256,9 @@ def save_figure(figure: Figure, data: FigureData, name: str, folder: str | os.Pa
 
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", _text("name", name)):
         refuse("name", name, "a file name of letters, digits, '_', '-' and '.'")
+    if not callable(getattr(figure, "savefig", None)):
+        refuse("figure", figure, "a matplotlib figure")
+    validation.instance("data", data, FigureData, "a FigureData")
     contents = {"csv": data.to_csv().encode()}
     with paper_style():
         for kind, metadata in _METADATA.items():
