@@ -117,7 +117,7 @@ class FigureData:
         Raises
         ------
         ParameterError
-            If a value is NaN or no number, or the lengths differ.
+            If a value is NaN or no number, the lengths differ, or there are more than a million points.
         """
         columns = {"x": _column("x", x), "y": _column("y", y)}
         if standard_error is not None:

@@ -129,7 +129,8 @@ class ResponseTimeDistribution:
         ------
         ParameterError
             If a time is negative or no number, or finite and beyond the latest one that is computed: 1e16 mean service
-            times, or less if a job may enter more than 1024 levels by then.
+            times, or less if a job may enter more than 1024 levels by then; or if it is below 1e-40 mean service times
+            and more than 1e-13 of all jobs are so short.
         """
         return self._cdf(t, None)
 

@@ -347,7 +347,7 @@ def quantum_slopes(queue: Queue, quanta: ArrayLike, levels: float, *, remainder:
     if quanta.ndim != 1:
         validation.refuse("quanta", quanta, "a sequence of numbers > 0")
     # a quantum that nobody outlives is as good as any longer one
-    quanta = np.minimum(quanta, 2 * float(queue.service_time(queue.size.reach)))
+    quanta = np.minimum(quanta, queue.furthest)
     times, slopes = np.full(len(quanta), np.inf), np.full(len(quanta), np.nan)
     if not queue.size.moment_limit > moments_needed(queue, levels):
         return QuantumSlopes(times, slopes)

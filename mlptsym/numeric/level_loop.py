@@ -214,11 +214,9 @@ def _loops_of(queue: Queue) -> tuple[Callable[..., None], Callable[..., None], t
     known = constants(
         map(float, queue.size.parameters), (*at_threshold, threshold, factor), map(float, queue.memory.parameters)
     )
-    # an age that nobody reaches in double precision, where all boundaries beyond it are put
-    furthest = 2 * float(queue.service_time(queue.size.reach))
     slowdown = (threshold, factor, (threshold, factor) != (0.0, 1.0))
     environment = (float(queue.size.reach), queue.mean_service_time, queue.arrival_rate, queue.preemption_cost)
-    return all_levels, further_levels, (furthest, known, slowdown, environment)
+    return all_levels, further_levels, (queue.furthest, known, slowdown, environment)
 
 
 def finite_response_times(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> tuple[Floats, Floats]:

@@ -152,6 +152,11 @@ class Queue:
         """Intrinsic size q⁻¹(t) whose service time is ``attained``."""
         return service_functions()[1](*self.slowdown, floats("attained", attained))[0]
 
+    @cached_property
+    def furthest(self) -> float:
+        """An attained service that no job reaches in double precision: boundaries beyond it may be put there."""
+        return 2 * float(self.service_time(self.size.reach))
+
     def restore_cost(self, ages: ArrayLike) -> Floats:
         """c(a) = γ g(a), eqs. (4) and (8), shape of ``ages``, in units of time."""
         return self.preemption_cost * self.memory.growth(ages)

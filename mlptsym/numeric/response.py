@@ -185,7 +185,7 @@ def _unit_boundaries(policy: Policy) -> Floats:
 
 def _scaled(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> Floats:
     """Boundaries, one column for each quantum, none far beyond the age that nobody reaches in double precision."""
-    return np.minimum(unit_boundaries[:, None] * quanta[None, :], 2 * queue.service_time(queue.size.reach))
+    return np.minimum(unit_boundaries[:, None] * quanta[None, :], queue.furthest)
 
 
 def _finite(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> tuple[Floats, Floats]:
@@ -378,8 +378,8 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
     Raises
     ------
     ParameterError
-        If the queue is unstable or the mean infinite (there is no steady state to describe), or for an array of
-        quanta.
+        If the queue is unstable or the mean infinite (there is no steady state to describe), for an array of quanta,
+        or for a quantum so short that more than a millionth of the jobs completes beyond the levels of the table.
 
     Examples
     --------
