@@ -406,6 +406,17 @@ def test_minima_of_a_function_with_kinks_and_jumps() -> None:
     assert [minimum.value for minimum in found] == sorted(minimum.value for minimum in found)
 
 
+@pytest.mark.parametrize("hole", [math.nan, math.inf])
+def test_a_minimum_beside_a_hole(hole: float) -> None:
+    """(x − 2)² + 1, whose slope cannot be had for 2.1 < x < 2.6, as beside an edge of stability."""
+
+    def curve(points: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return 1 + (points - 2) ** 2, np.where((points > 2.1) & (points < 2.6), hole, 2 * (points - 2))
+
+    (found,) = local_minima(curve, np.array([0.5, 3.0]), np.empty(0), jumps=False, within=1.0, most=10**5)
+    assert found.at == pytest.approx(2.0, rel=1e-13) and found.smooth
+
+
 # the rule of thumb
 
 

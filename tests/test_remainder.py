@@ -15,7 +15,7 @@ from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
 from mlptsym.numeric.policies import MLPT
 from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.remainder import TailIntegrals, remainder_bound
+from mlptsym.numeric.remainder import Panels, TailIntegrals, remainder_bound
 from mlptsym.numeric.response import mean_response_time, solve
 from mlptsym.validation import ParameterError
 
@@ -112,6 +112,24 @@ def test_continuation_is_the_direct_sum(size, memory, arguments, monkeypatch):
     continued = solve(queue, policy)
     assert continued.mean_response_time == pytest.approx(direct.mean_response_time, rel=1e-12)
     assert continued.effective_load == pytest.approx(direct.effective_load, rel=1e-13)
+
+
+@pytest.mark.parametrize("first", [128, 300])
+def test_sums_over_panels_are_direct_sums(first):
+    """Running and full sums of smooth terms: powers n^−s, and an exponential that ends in subnormal numbers."""
+    panels = Panels.starting_at(first, 1e5)
+    ends = panels.level[:, -1]
+    whole = np.round(ends)
+    for shape in (2.5, 4.0):
+        running = panels.running_sum(panels.level**-shape)
+        direct = [mp.zeta(shape, first + 1) - mp.zeta(shape, int(end) + 1) for end in whole]
+        assert running[:, -1] == pytest.approx([float(value) for value in direct], rel=1e-13)
+        assert panels.full_sum(panels.level**-shape) == pytest.approx(float(mp.zeta(shape, first + 1)), rel=1e-13)
+    decay = 745.0 / ends[-1]
+    values = np.exp(-decay * panels.level)
+    values[-1, -1] = -5e-324  # as rounding may leave it
+    direct = math.exp(-decay * (first + 1)) / -math.expm1(-decay)
+    assert panels.full_sum(np.stack([values, 2 * values])) == pytest.approx([direct, 2 * direct], rel=1e-13)
 
 
 def test_laws_too_narrow_to_continue_are_summed_or_refused():

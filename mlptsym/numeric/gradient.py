@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 # how far off a boundary a one-sided density or slope is taken, in parts of it: more than the rounding of r · θ
 ONE_SIDED = 1e-14
-BLOCK_CELLS = 2**14
+BLOCK_CELLS = 2**15
 # beyond so many levels, the rest of them at once; it is as much work as about so many more
 CONTINUED_BEYOND = 512
 FAR_CELLS = 512
@@ -507,8 +507,9 @@ def _continued(queue: Queue, quanta: Floats, rows: float) -> tuple[Floats, Float
     far = far_levels(queue, quanta, sums)
     panels = far.panels
     work, before, crossings = _far_slopes(near, far)
-    work_slope = near.work[-1] + panels.full_sum(far.piece_mean_slope)
-    squares_slope = near.squares + panels.full_sum(far.piece_square_slope)
+    work_slope, squares_slope = panels.full_sum(np.stack([far.piece_mean_slope, far.piece_square_slope]))
+    work_slope += near.work[-1]
+    squares_slope += near.squares
     waiting, waiting_slope = _waiting_slope_function()(
         queue.arrival_rate,
         far.work - far.piece_mean,
@@ -522,10 +523,10 @@ def _continued(queue: Queue, quanta: Floats, rows: float) -> tuple[Floats, Float
         squares_slope[:, None, None],
         crossings,
     )
-    times = far.effective_mean + (sums.probability * sums.waiting(far.squares)).sum(axis=0)
-    times += panels.full_sum(far.probability * waiting)
-    slopes = work_slope + _near_waiting_slope(queue, sums, near, far.squares, squares_slope)
-    slopes += panels.full_sum(far.probability_slope * waiting + far.probability * waiting_slope)
+    beyond_slope = far.probability_slope * waiting + far.probability * waiting_slope
+    beyond, beyond_slope = panels.full_sum(np.stack([far.probability * waiting, beyond_slope]))
+    times = far.effective_mean + (sums.probability * sums.waiting(far.squares)).sum(axis=0) + beyond
+    slopes = work_slope + _near_waiting_slope(queue, sums, near, far.squares, squares_slope) + beyond_slope
     stable = queue.arrival_rate * far.effective_mean < 1
     return np.where(stable, times, np.inf), np.where(stable, slopes, np.nan)
 
@@ -539,8 +540,5 @@ def _far_slopes(near: _Slopes, far: FarLevels) -> tuple[Floats, Floats, Floats]:
     paid = (near.before[-1] - (first - 1))[:, None, None] + rate * steps * (first - 1 + (steps - 1) / 2)
     before = level - 1 + paid
     crossing = before * far.piece_mean + far.before * far.piece_mean_slope
-    return (
-        near.work[-1][:, None, None] + panels.running_sum(far.piece_mean_slope),
-        before,
-        near.crossings[-1][:, None, None] + panels.running_sum(crossing),
-    )
+    work, crossings = panels.running_sum(np.stack([far.piece_mean_slope, crossing]))
+    return near.work[-1][:, None, None] + work, before, near.crossings[-1][:, None, None] + crossings

@@ -104,7 +104,8 @@ class SizeLaw:
         # quotients of subnormal numbers would come out as zero: so small a size is zero
         inside = np.where(points < TINY, 0.0, points)
         density = _compiled_density(type(self).__name__, self.phases)(*self.parameters, inside)[0]
-        return np.where(self.tail(points) > 0, density, 0.0)
+        # beyond its reach a power law goes on, and of any other there is nothing
+        return density if math.isfinite(self.moment_limit) else np.where(points < self.reach, density, 0.0)
 
     def tail(self, x: ArrayLike) -> Floats:
         """Tail P(L > x), shape of ``x``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 @lru_cache(maxsize=16)
 def growth_function(name: str) -> CompiledFunction:
-    """g(a), dg/da from the right, the bounding line and the start of the last smooth part."""
+    """g(a) and dg/da from the right."""
     import sympy as sp
 
     from mlptsym.compile import compile_expressions
@@ -35,9 +35,17 @@ def growth_function(name: str) -> CompiledFunction:
     law = MEMORY_LAWS[name]()
     # a derivative of Min or Max brings steps, which SymPy takes to be 1/2 where they step
     slope = sp.diff(law.growth, age).replace(sp.Heaviside, lambda gap, _: _step_to_the_right(gap, age))
-    return compile_expressions(
-        {**{str(p): p for p in law.parameters}, "a": age}, [law.growth, slope, *law.line, law.smooth_from]
-    )
+    return compile_expressions({**{str(p): p for p in law.parameters}, "a": age}, [law.growth, slope])
+
+
+@lru_cache(maxsize=16)
+def _shape_function(name: str) -> CompiledFunction:
+    """The bounding line, and the start of the last smooth part."""
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.memory import MEMORY_LAWS
+
+    law = MEMORY_LAWS[name]()
+    return compile_expressions({str(p): p for p in law.parameters}, [*law.line, law.smooth_from])
 
 
 def _step_to_the_right(gap: sp.Expr, age: sp.Symbol) -> sp.Expr:
@@ -64,16 +72,20 @@ class Memory:
         """dg/da (the right derivative where g bends)."""
         return growth_function(type(self).__name__)(*self.parameters, floats("ages", ages))[1]
 
+    @cached_property
+    def _shape(self) -> tuple[float, float, float]:
+        intercept, slope, smooth_from = _shape_function(type(self).__name__)(*self.parameters)
+        return float(intercept), float(slope), float(smooth_from)
+
     @property
     def line(self) -> tuple[float, float]:
         """Intercept and slope of a line that bounds g from above."""
-        _, _, intercept, slope, _ = growth_function(type(self).__name__)(*self.parameters, 0.0)
-        return float(intercept), float(slope)
+        return self._shape[:2]
 
     @property
     def smooth_from(self) -> float:
         """Age from which on g is one polynomial of degree at most one."""
-        return float(growth_function(type(self).__name__)(*self.parameters, 0.0)[4])
+        return self._shape[2]
 
     def age_at(self, capacity: float) -> float:
         """Smallest age at which g reaches ``capacity``, > 0; ``inf`` if it never does (the paper's ℓ_C)."""

@@ -27,6 +27,8 @@ LISTED_BREAKS = 32
 FEW = 4
 NARROW = 1e-7  # intervals shorter than this part of their place are not divided further
 ALMOST_LINEAR = 0.3
+# a slope that is a parabola is monotone while the bend is within 1/6 of its change; half of that
+MONOTONE = 1 / 12
 ROUNDING = 1e-13
 NODES = 10
 SHORT = 1e-7  # half the length, as part of the place, across which a slope is linear to all digits
@@ -123,8 +125,9 @@ def _refinement(samples: _Samples, breaks: Floats, best: float, *, jumps: bool, 
         steep, flat = (pick(np.abs(slope_low), np.abs(slope_high)) for pick in (np.maximum, np.minimum))
         change = value_high - value_low
         bend = np.abs(change / width - (slope_low + slope_high) / 2)
-        # a slope that is linear up to the bend keeps its sign, or changes it once
+        # a slope that is linear up to the bend, or monotone, keeps its sign or changes it once
         settled = bend <= ALMOST_LINEAR * np.where(slope_low * slope_high > 0, flat, steep)
+        settled |= bend <= MONOTONE * np.abs(slope_high - slope_low)
         settled |= bend * width <= ROUNDING * np.abs(value_low)
         # how far it may go below both ends: a turn by the tangents, a wiggle by the bend; small jumps add up
         turn = np.where((slope_low < 0) & (slope_high > 0), flat, 0.0)
@@ -194,9 +197,13 @@ def _interpolation() -> tuple[Floats, Floats]:
 
 
 def _upward_root(coefficients: Floats) -> float:
-    """A place in [−1, 1] where a Chebyshev series that goes from negative to positive does so."""
-    roots = np.polynomial.chebyshev.chebroots(coefficients)
-    slope = np.polynomial.chebyshev.chebval(roots, np.polynomial.chebyshev.chebder(coefficients))
+    """A place in [−1, 1] where a Chebyshev series that goes from negative to positive does so; a guess, if need be."""
+    if not np.isfinite(coefficients).all():
+        return 0.0
+    # the highest coefficient of a slope that is linear may be zero, and roots are found by dividing by it
+    series = np.polynomial.chebyshev.chebtrim(coefficients)
+    roots = np.polynomial.chebyshev.chebroots(series)
+    slope = np.polynomial.chebyshev.chebval(roots, np.polynomial.chebyshev.chebder(series))
     real = (np.abs(roots.imag) < 1e-8) & (np.abs(roots.real) <= 1) & (slope.real > 0)
     if real.any():
         return float(roots[real].real[0])

@@ -136,7 +136,7 @@ class Queue:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    @property
+    @cached_property
     def slowdown(self) -> tuple[float, float]:
         """(ℓ_C, β), with the finite pair (0, 1) where there is no slowdown."""
         threshold = math.inf if self.slowdown_threshold is None else self.slowdown_threshold
@@ -194,7 +194,7 @@ class Queue:
         position = validation.integer("order", order, at_least=0, at_most=HIGHEST_ORDER)
         return float(self.total_moments[False][position])
 
-    @property
+    @cached_property
     def mean_service_time(self) -> float:
         """E[S], eq. (5)."""
         return self.service_moment(1)

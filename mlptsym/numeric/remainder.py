@@ -109,7 +109,7 @@ def remainder_bound(queue: Queue, quantum: Floats, totals: LevelTotals, t: Float
 NODES = 20
 PANEL_LENGTH = math.log(2.0)
 NARROWEST = 3e-3
-# what is nothing of a third moment
+# what is nothing of a third moment, or of a sum
 NOTHING = 1e-24
 CONTINUED_FROM = 128
 # end corrections B_{2i}/(2i)! of the Euler–Maclaurin formula (NIST DLMF 2.10.1)
@@ -148,51 +148,63 @@ class Panels:
     @classmethod
     def starting_at(cls, first: float, last: float, length: float = PANEL_LENGTH) -> Panels:
         """Panels from a level number to at least another, each of a length in the logarithm."""
-        count = max(1, math.ceil(math.log(last / first) / length))
-        half = length / 2
-        nodes, _, _ = _chebyshev()
-        start = math.log(first) + 2 * half * np.arange(count)
-        level = np.exp(start[:, None] + half * (nodes[None, :] + 1))
-        level[0, 0] = first
-        return cls(level, half)
+        return _panels(first, max(1, math.ceil(math.log(last / first) / length)), length / 2)
 
-    def running_integral(self, values: Floats) -> Floats:
-        """∫ from the first level to each node."""
+    @cached_property
+    def _integrals(self) -> Floats:
+        """∫ over each panel, as weights of the values at its nodes."""
         _, integrals, _ = _chebyshev()
-        within = (values * self.level) @ integrals.T * self.half
-        within[..., 1:, :] += np.cumsum(within[..., :-1, -1], axis=-1)[..., None]
-        return within
+        weights: Floats = self.half * integrals[-1] * self.level
+        return weights
 
     @cached_property
     def _end_corrections(self) -> Floats:
-        """Σ B_{2i}/(2i)! d^{2i−1}/dn^{2i−1} as a matrix from the values of a panel to those at its nodes."""
+        """v/2 + Σ B_{2i}/(2i)! d^{2i−1}v/dn^{2i−1} as a matrix from the values of a panel to those at its nodes."""
         _, _, slopes = _chebyshev()
         slope = slopes / self.half / self.level[:, :, None]
-        derivative, total = slope, np.zeros_like(slope)
+        derivative, total = slope, np.eye(NODES) / 2 + np.zeros_like(slope)
         for correction in CORRECTIONS:
             total += correction * derivative
             derivative = derivative @ slope @ slope
         return total
 
+    @cached_property
+    def _running_sums(self) -> Floats:
+        """∫ from the start of a panel to each node and the end correction there: matrices for rows of values."""
+        _, integrals, _ = _chebyshev()
+        return (self.half * integrals * self.level[:, None, :] + self._end_corrections).swapaxes(-2, -1)
+
     def running_sum(self, values: Floats) -> Floats:
         """Σ of the values at whole levels after the first through each node's level, continued to real levels."""
-        total = self.running_integral(values) + (values - values[..., :1, :1]) / 2
-        by_panel = np.moveaxis(values, -2, 0)
-        rows = by_panel.reshape(len(by_panel), -1, NODES) @ self._end_corrections.swapaxes(-2, -1)
-        corrections = np.moveaxis(rows.reshape(by_panel.shape), 0, -2)
-        return total + (corrections - corrections[..., :1, :1])
+        by_panel = np.moveaxis(values, -2, 0).reshape(len(self.level), -1, NODES)
+        total: Floats = by_panel @ self._running_sums
+        through = (by_panel @ self._integrals[:, :, None])[:-1]
+        total[1:] += np.cumsum(through, axis=0)
+        total -= total[:1, :, :1].copy()
+        return np.moveaxis(total.reshape(len(self.level), *values.shape[:-2], NODES), 0, -2)
 
     def full_sum(self, values: Floats) -> Floats:
         """Σ of the values at all whole levels after the first: the end is continued as the power law it has become."""
-        first = values[..., 0, :]
-        total = self.running_integral(values)[..., -1, -1] - first[..., 0] / 2
-        total -= first @ self._end_corrections[0, 0]
+        total = np.einsum("...pn,pn->...", values, self._integrals) - values[..., 0, :] @ self._end_corrections[0, 0]
         end, level = values[..., -1, -1], self.level[-1, -1]
         with np.errstate(all="ignore"):
             # in the logarithm of the level: dividing by the level itself may leave nothing
             power = -(values[..., -1, :] @ _chebyshev()[2][-1]) / self.half / end
             rest = np.where(power > 1, end * level / (power - 1), np.inf)
-        return np.where(end == 0.0, total, total + rest)
+            # numbers so small have no digits to tell a power from
+            nothing = np.abs(end) * level <= NOTHING * np.abs(total)
+        sums: Floats = np.where(nothing, total, total + rest)
+        return sums
+
+
+@lru_cache(maxsize=16)
+def _panels(first: float, count: int, half: float) -> Panels:
+    """Panels of twice a half length; what is computed for them is kept."""
+    nodes, _, _ = _chebyshev()
+    start = math.log(first) + 2 * half * np.arange(count)
+    level = np.exp(start[:, None] + half * (nodes[None, :] + 1))
+    level[0, 0] = first
+    return Panels(level, half)
 
 
 @lru_cache(maxsize=1)
@@ -303,6 +315,8 @@ def far_levels(queue: Queue, quanta: Floats, sums: LevelSums) -> FarLevels:
 
     probability, piece_mean, piece_square, *slopes = level_integral(integrands)
     before = start + _running_cost(sums.before, quanta, cost, panels.level)
+    work, crossings = panels.running_sum(np.stack([piece_mean, before * piece_mean]))
+    all_work, squares = panels.full_sum(np.stack([piece_mean, piece_square]))
     work_here = sums.work[-1]
     return FarLevels(  # type: ignore[call-arg]  # the slopes are five
         panels,
@@ -312,10 +326,10 @@ def far_levels(queue: Queue, quanta: Floats, sums: LevelSums) -> FarLevels:
         piece_square,
         *slopes,
         before,
-        work_here[:, None, None] + panels.running_sum(piece_mean),
-        sums.crossings[-1][:, None, None] + panels.running_sum(before * piece_mean),
-        work_here + panels.full_sum(piece_mean),
-        sums.squares + panels.full_sum(piece_square),
+        work_here[:, None, None] + work,
+        sums.crossings[-1][:, None, None] + crossings,
+        work_here + all_work,
+        sums.squares + squares,
     )
 
 
