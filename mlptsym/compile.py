@@ -104,6 +104,8 @@ class CompiledFunction:
         shape = np.broadcast_shapes(*shapes) if len(shapes) != 1 else shapes.pop()
         results: list[Floats] = [np.empty(0)] * len(self.expressions)
         with np.errstate(all="ignore"):
+            if len(self._parts) == 1:
+                return tuple(self._parts[0].evaluate(inputs, shape))
             for part in self._parts:
                 for position, value in zip(part.positions, part.evaluate(inputs, shape), strict=True):
                     results[position] = value

@@ -34,28 +34,34 @@ def floats(name: str, values: Any, *, above: float | None = None, finite: bool =
     """
     bound = ">= 0" if above is None else f"> {above:g}"
     allowed = f"a {'finite ' if finite else ''}number {bound}, or an array of such"
-    if not isinstance(values, np.ndarray) and isinstance(values, Sized) and len(values) > validation.LONGEST:
-        validation.refuse(name, values, f"{allowed}, as a NumPy array where there are over {validation.LONGEST}")
-    if np.ma.is_masked(values):
-        validation.refuse(name, values, f"{allowed}, none of them masked")
-    try:
-        array: Any = np.asarray(values)
-        numeric = array.dtype.kind in "iuf" or (
-            array.dtype.kind == "O" and all(isinstance(v, Real) and not isinstance(v, bool) for v in array.ravel())
-        )
-        with np.errstate(over="ignore"):
-            array = array.astype(float) if numeric else None
-    except (TypeError, ValueError, OverflowError):
-        array = None
-    if array is None:
-        validation.refuse(name, values, allowed)
+    plain = type(values) is np.ndarray and values.dtype == np.float64
+    array: Floats = values.copy() if plain else _as_floats(name, values, allowed)
     right = array >= 0 if above is None else array > above
     if finite:
         right &= np.isfinite(array)
     if not right.all():
         validation.refuse(name, float(array[~right][0]), allowed)
-    checked: Floats = array
-    return checked
+    return array
+
+
+def _as_floats(name: str, values: Any, allowed: str) -> Floats:
+    """Numbers of any kind as floats, of which the range is not looked at."""
+    if not isinstance(values, np.ndarray) and isinstance(values, Sized) and len(values) > validation.LONGEST:
+        validation.refuse(name, values, f"{allowed}, as a NumPy array where there are over {validation.LONGEST}")
+    if np.ma.is_masked(values):
+        validation.refuse(name, values, f"{allowed}, none of them masked")
+    try:
+        array = np.asarray(values)
+        numeric = array.dtype.kind in "iuf" or (
+            array.dtype.kind == "O" and all(isinstance(v, Real) and not isinstance(v, bool) for v in array.ravel())
+        )
+        with np.errstate(over="ignore"):
+            as_floats: Floats | None = array.astype(float) if numeric else None
+    except (TypeError, ValueError, OverflowError):
+        as_floats = None
+    if as_floats is None:
+        validation.refuse(name, values, allowed)
+    return as_floats
 
 
 def running_sum(terms: Floats) -> Floats:

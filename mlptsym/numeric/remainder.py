@@ -209,8 +209,8 @@ def _panels(first: float, count: int, half: float) -> Panels:
 
 @lru_cache(maxsize=1)
 def _gauss() -> tuple[Floats, Floats]:
-    # a level beyond N = 128 is so short beside its age that four points give every digit
-    nodes, weights = np.polynomial.legendre.leggauss(4)
+    # a level beyond N = 128 is so short beside its age that three points give every digit
+    nodes, weights = np.polynomial.legendre.leggauss(3)
     return (nodes + 1) / 2, weights / 2
 
 
