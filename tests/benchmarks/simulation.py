@@ -31,6 +31,11 @@ QUEUE = mq.Queue(LAW, 0.0036, 6 * LAW.mean, slowdown_factor=0.39, preemption_cos
 JOBS = 120_000
 LEVELS = (2, 5, 10, math.inf)
 QUANTA = (0.3, 0.6, 1.0, 2.0, 3.0, 6.0, 10.0, 20.0)
+# files in C, and how many traces one loop of them takes in turns
+IN_TURNS = (
+    *(("interleaved", together) for together in (2, 4, 8)),
+    *(("branch_free", together) for together in (1, 2, 4, 8)),
+)
 HERE = Path(__file__).parent
 
 
@@ -71,9 +76,11 @@ def by_c(arrivals: Floats, service: Floats, boundaries: Floats, costs: Floats) -
     return response
 
 
-def by_interleaved_c(arrivals: Floats, service: Floats, boundaries: Floats, costs: Floats, together: int) -> Floats:
-    """Response times of several traces, one a row, so many in turns by one loop."""
-    serve = compiled("interleaved").serve_interleaved
+def by_interleaved_c(
+    arrivals: Floats, service: Floats, boundaries: Floats, costs: Floats, together: int, name: str = "interleaved"
+) -> Floats:
+    """Response times of several traces, one a row, so many in turns by one loop, by that of a file in C."""
+    serve = getattr(compiled(name), f"serve_{name}")
     pointer, long = ctypes.c_void_p, ctypes.c_long
     serve.argtypes, serve.restype = [*[pointer] * 2, *[long] * 2, *[pointer] * 3, long, pointer], None
     response = np.empty_like(arrivals)
@@ -146,19 +153,22 @@ def eight_seeds() -> Iterator[Row]:
             "ours": lambda arrays=arrays: [run(*trace, *arrays, lazy=False) for trace in traces(8)],
             "C": lambda arrays=arrays: [by_c(*trace, *arrays) for trace in traces(8)],
         }
-        for together in (2, 4, 8):
-            runners[f"{together}"] = lambda a=arrays, n=together: by_interleaved_c(arrivals, service, *a, n)
-            plain = np.array([by_c(*trace, *arrays) for trace in traces(8)])
-            np.testing.assert_array_equal(by_interleaved_c(arrivals, service, *arrays, together), plain)
+        plain = np.array([by_c(*trace, *arrays) for trace in traces(8)])
+        for name, together in IN_TURNS:
+            given = arrivals, service, *arrays, together, name
+            runners[f"{name} {together}"] = lambda given=given: by_interleaved_c(*given)
+            np.testing.assert_array_equal(by_interleaved_c(*given), plain)
         times = race(runners, 7)
         for name in times.keys() - {"C"}:
             ratios.setdefault(name, []).append(times["C"] / times[name])
     note = "open: see the page on speed in the README"
     yield Row("MLPT simulation, 8 seeds, one core", "C, plain loop", geometric_mean(ratios["ours"]), note=note)
-    for together in ("2", "4", "8"):
-        note = "k = 2, 10 and ∞: " + ", ".join(f"{ratio:.2f}" for ratio in ratios[together])
-        work = f"C, {together} of 8 seeds interleaved"
-        yield Row(work, "C, plain loop", geometric_mean(ratios[together]), note=note)
+    for name, together in IN_TURNS:
+        found = ratios[f"{name} {together}"]
+        note = "k = 2, 10 and ∞: " + ", ".join(f"{ratio:.2f}" for ratio in found)
+        turns = f"{together} of 8 seeds interleaved" if together > 1 else "8 seeds"
+        work = f"C, {turns}" + (", without branches" if name == "branch_free" else "")
+        yield Row(work, "C, plain loop", geometric_mean(found), note=note)
 
 
 def two_workers() -> Row:
