@@ -386,7 +386,7 @@ def _blocks(depth: Floats, indices: NDArray[np.int64]) -> Iterator[NDArray[np.in
 
 
 def level_depth(queue: Queue, quanta: Floats, remainder: float) -> Floats:
-    """Number of levels after which the rest is below ``remainder`` of E[S], by the integrals of `remainder_bound`."""
+    """Number of levels after which the rest is below ``remainder`` of E[S], by the integrals of `remainder_bounds`."""
     if math.isfinite(queue.size.upper_end):
         return np.ceil(float(queue.service_time(queue.size.upper_end)) / quanta * (1 + 1e-12)).clip(1)
     mean, rate = queue.mean_service_time, queue.arrival_rate

@@ -1,6 +1,6 @@
 """What lies beyond the levels that are summed one by one: a proved bound for it, and its value by Euler–Maclaurin.
 
-With infinitely many levels the first N are summed directly.  `remainder_bound` bounds what the others add.  Where no
+With infinitely many levels the first N are summed directly.  `remainder_bounds` bounds what the others add.  Where no
 reasonable N makes it small (power-law tails, very small quanta), `continued_response_time` adds the levels beyond N
 as integrals with end corrections: beyond ℓ_C and beyond the last bend of g every term is a smooth function of a real
 level number.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.numeric.laws import SizeLaw
+from mlptsym.numeric.laws import HIGHEST_ORDER, SizeLaw
 from mlptsym.numeric.levels import LevelSums, LevelTotals, waiting_function
 from mlptsym.numeric.queue import Queue
 
@@ -34,8 +34,7 @@ __all__ = [
     "first_levels",
     "is_continuable",
     "level_integral",
-    "remainder_bound",
-    "work_bound",
+    "remainder_bounds",
 ]
 
 Floats = NDArray[np.float64]
@@ -59,49 +58,62 @@ class TailIntegrals:
         return cls(moments, mean, first, second)
 
 
-def work_bound(queue: Queue, quantum: Floats, t: Floats, tails: TailIntegrals) -> Floats:
-    """Upper bound of what levels beyond t = Nθ add to E[S^eff]; see `remainder_bound`."""
-    intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
-    here = (intercept + slope * t) * tails.moments[0]
-    ahead = intercept + slope * quantum
-    bound: Floats = tails.mean + here + (ahead * tails.mean + (slope * tails.first if slope else 0.0)) / quantum
-    return bound
+@lru_cache(maxsize=2)
+def _bound_function(growing: bool) -> CompiledFunction:
+    """Bounds of what is missing in E[S^eff] and in E[T], for restore costs that grow or stay within a constant."""
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.moments import UpperMoment
+    from mlptsym.symbolic.remainder import remainder
+    from mlptsym.symbolic.symbols import arrival_rate, attained, level, quantum
+
+    terms, end = remainder(), attained(level)
+    inputs = {
+        "arrival_rate": arrival_rate,
+        "quantum": quantum,
+        "end": end,
+        "intercept": terms.intercept,
+        "slope": terms.slope,
+        "work": terms.work,
+        "squares": terms.squares,
+        "crossings": terms.crossings,
+        "weight": terms.weight,
+        **{f"moment_{order}": UpperMoment(order, end) for order in range(HIGHEST_ORDER + 1)},
+    }
+    bounds = (terms.most_work - terms.work, terms.most)
+    # without growth no moment above the first is left, which may be infinite
+    return compile_expressions(inputs, bounds if growing else [bound.subs(terms.slope, 0) for bound in bounds])
 
 
-def remainder_bound(queue: Queue, quantum: Floats, totals: LevelTotals, t: Floats, tails: TailIntegrals) -> Floats:
-    """Upper bound of what levels beyond t = Nθ add to E[T], for the sums of the first N levels.
+def remainder_bounds(queue: Queue, quantum: Floats, totals: LevelTotals, end: Floats) -> tuple[Floats, Floats]:
+    """Upper bounds of what the levels beyond t = Nθ add, for the sums of the first N of infinitely many equal levels.
+
+    Parameters
+    ----------
+    queue : Queue
+    quantum : array
+        θ.
+    totals : LevelTotals
+        The sums over the first N levels.
+    end : array
+        t.
+
+    Returns
+    -------
+    work, response_time : array
+        What is missing in E[S^eff] and in E[T], at most; the latter is ``inf`` where the queue may be unstable.
 
     Notes
     -----
-    With a line i + s·u ≥ g(u), c(u) ≤ κ₀ + κ₁u for κ₀ = γi, κ₁ = γs.  Each omitted sum is one of a non-increasing
-    tail times a non-decreasing power, so its terms at t_r are bounded by integrals over (t_{r−1}, t_r) with the power
-    one quantum later:
-
-    - E[(S − t)⁺] + Σ_{r≥N} c_r P(S > t_r) ≤ E[(S − t)⁺] + c_N P(S > t) + (1/θ) ∫_t^∞ (κ₀ + κ₁(u + θ)) P(S > u) du;
-    - Σ_{r>N} E[Y_r²] ≤ (θ + c_N)² P(S > t) + (1/θ) ∫_t^∞ (θ + κ₀ + κ₁(u + θ))² P(S > u) du;
-    - Σ_{j>N} p_j d_j with d_j ≤ (λ(squares + 2Z_N)/2 + λ a_{j−1}(X + X(1 − ρ)))/(1 − ρ)², since Z_j ≤ Z_N + a_{j−1}X,
-      and a_{j−1} ≤ S + (κ₀S + κ₁S²/2)/θ on S > t_{j−1}.
-
-    The first adds to E[S^eff], the second to squares, which the answer multiplies by Σ p_j weight_j.  The derivation in
-    symbols is `mlptsym.symbolic.remainder.remainder`.
+    A line i + s·u ≥ g(u) bounds the restore costs.  Each omitted sum is one of a non-increasing tail times a
+    non-decreasing power, so its terms at t_r are bounded by integrals over (t_{r−1}, t_r) with the power one quantum
+    later; the bounds are derived in `mlptsym.symbolic.remainder.remainder`.
     """
     intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
-    rate = queue.arrival_rate
-    tail, first, second, _ = tails.moments
-    ahead = intercept + slope * quantum
-    overhead = work_bound(queue, quantum, t, tails)
-    width = quantum + ahead
-    squares = (quantum + intercept + slope * t) ** 2 * tail + (
-        width**2 * tails.mean + (2 * width * slope * tails.first + slope**2 * tails.second if slope else 0.0)
-    ) / quantum
-    before = first + (intercept * first + (slope * second / 2 if slope else 0.0)) / quantum
-    work = totals.effective_mean + overhead
-    spare = 1 - rate * work
-    known = rate / 2 * (totals.squares + squares + 2 * totals.crossings) * tail
-    with np.errstate(divide="ignore", invalid="ignore"):
-        late = (known + rate * work * before * (1 + spare)) / spare**2
-        total = overhead + squares * totals.weight + late
-    return np.where(spare > 0, total, np.inf)
+    known = totals.effective_mean, totals.squares, totals.crossings, totals.weight
+    work, times = _bound_function(slope > 0)(
+        queue.arrival_rate, quantum, end, intercept, slope, *known, *queue.service_moments(end)
+    )
+    return work, np.where(queue.arrival_rate * (totals.effective_mean + work) < 1, times, np.inf)
 
 
 # Euler–Maclaurin over geometric panels

@@ -20,8 +20,7 @@ from mlptsym.numeric.remainder import (
     continued_response_time,
     first_levels,
     is_continuable,
-    remainder_bound,
-    work_bound,
+    remainder_bounds,
 )
 
 __all__ = ["LevelTable", "Solution", "level_table", "mean_response_time", "moments_needed", "solve"]
@@ -269,8 +268,7 @@ def _direct(queue: Queue, quanta: Floats, rows: int) -> tuple[Floats, Floats, Fl
     with np.errstate(all="ignore"):  # columns beyond stability are replaced by the caller
         boundaries = _scaled(queue, np.arange(1.0, rows + 1), quanta)
         sums = level_sums(queue, boundaries, closed=False)
-        end = boundaries[-1]
-        rest = remainder_bound(queue, quanta, sums.totals, end, TailIntegrals.at(queue, end))
+        _, rest = remainder_bounds(queue, quanta, sums.totals, boundaries[-1])
         loads = queue.arrival_rate * sums.effective_mean
         times = sums.mean_response_time()
     return times, loads, np.where(loads < 1, rest, 0.0)
@@ -285,13 +283,12 @@ def _in_one_pass(queue: Queue, quanta: Floats, levels: Floats) -> tuple[Floats, 
     with np.errstate(all="ignore"):  # columns beyond stability are replaced by the caller
         while len(pending):
             passed = passed.through(counts)
-            totals, end = passed.totals(), passed.end
+            totals = passed.totals()
             loads[pending] = queue.arrival_rate * totals.effective_mean
             times[pending] = totals.mean_response_time()
-            tails = TailIntegrals.at(queue, end)
-            rest = remainder_bound(queue, passed.quanta, totals, end, tails) / times[pending]
-            of_load = work_bound(queue, passed.quanta, end, tails) / totals.effective_mean
-            enough = np.where(loads[pending] < 1, rest, of_load) <= REMAINDER
+            of_work, of_time = remainder_bounds(queue, passed.quanta, totals, passed.end)
+            stable = loads[pending] < 1
+            enough = np.where(stable, of_time / times[pending], of_work / totals.effective_mean) <= REMAINDER
             left = np.flatnonzero(~enough)
             pending, passed = pending[left], passed.of(left)
             counts = np.ceil(GROWTH * counts[left]).astype(np.int64)
@@ -310,7 +307,7 @@ def _continued(queue: Queue, quantum: float) -> Continued:
 def _levels_to_sum(queue: Queue, quanta: Floats) -> Floats:
     """A first guess, for each quantum, at the levels after which the rest is negligible.
 
-    The same integrals as in `remainder_bound`, relative to the mean service time, on a grid of ages; the caller
+    The same integrals as in `remainder_bounds`, relative to the mean service time, on a grid of ages; the caller
     checks the bound itself afterwards.
     """
     if math.isfinite(queue.size.upper_end):

@@ -74,9 +74,14 @@ def remainder() -> Remainder:
     def beyond(polynomial: sp.Expr) -> sp.Expr:
         return expectation(sp.expand(polynomial) * Indicator(service, end), [end])
 
-    def integral(power: sp.Expr) -> sp.Expr:
+    def between(polynomial: sp.Expr, low: sp.Expr, high: sp.Expr) -> sp.Expr:
+        """∫ of a polynomial in u."""
+        antiderivative = sp.Poly(polynomial, later).integrate().as_expr()
+        return antiderivative.subs(later, high) - antiderivative.subs(later, low)
+
+    def integral(polynomial: sp.Expr) -> sp.Expr:
         """∫_t^∞ of a polynomial in u times P(S > u), by exchanging the integrals."""
-        return beyond(sp.integrate(sp.expand(power), (later, end, service)))
+        return beyond(between(polynomial, end, service))
 
     def late(work: sp.Expr, squares: sp.Expr, before: sp.Expr, own_work: sp.Expr) -> sp.Expr:
         known = arrival_rate * (squares + 2 * crossings) / 2 * tail(end)
@@ -85,12 +90,12 @@ def remainder() -> Remainder:
 
     most_work = integral(sp.S.One) + cost(end) * tail(end) + integral(cost(later + quantum)) / quantum
     most_squares = (quantum + cost(end)) ** 2 * tail(end) + integral((quantum + cost(later + quantum)) ** 2) / quantum
-    most_before = beyond(service + sp.integrate(cost(later), (later, 0, service)) / quantum)
+    most_before = beyond(service + between(cost(later), sp.S.Zero, service) / quantum)
     most_late = late(work + most_work, squares + most_squares, most_before, most_work)
 
     least_work = integral(sp.S.One) + integral(cost(later - quantum)) / quantum
     least_squares = integral((quantum + cost(later - quantum)) ** 2) / quantum - quantum**2 * tail(end)
-    paid = sp.integrate(cost(later), (later, end - quantum, service - 2 * quantum)) / quantum
+    paid = between(cost(later), end - quantum, service - 2 * quantum) / quantum
     least_before = beyond(before + service - quantum - end + paid)
     least_late = late(work, squares + least_squares, least_before, sp.S.Zero)
     return Remainder(  # type: ignore[call-arg]  # the names are those of its symbols

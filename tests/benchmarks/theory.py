@@ -16,7 +16,7 @@ from benchmarks.measure import Row, race, row
 from mlptsym.numeric.gittins import first_edges, gittins_index
 from mlptsym.numeric.gradient import response_gradient
 from mlptsym.numeric.level_loop import LevelPass
-from mlptsym.numeric.remainder import TailIntegrals, remainder_bound
+from mlptsym.numeric.remainder import remainder_bounds
 from mlptsym.numeric.response import REMAINDER
 from mlptsym.symbolic.laws import LAWS, point
 from mlptsym.symbolic.moments import UpperMoment
@@ -202,7 +202,7 @@ def levels_needed(quanta: Floats, stable: NDArray[np.bool_]) -> NDArray[np.int64
             middle = (low + high) // 2
             totals = LevelPass.start(QUEUE, quanta).through(middle).totals()
             end = middle * quanta
-            rest = remainder_bound(QUEUE, quanta, totals, end, TailIntegrals.at(QUEUE, end))
+            _, rest = remainder_bounds(QUEUE, quanta, totals, end)
             enough = (rest <= REMAINDER * totals.mean_response_time()) | ~stable
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return np.where(stable, high, 0)
