@@ -456,3 +456,16 @@ def test_any_queue_and_policy_gets_a_number_or_one_clear_line(size, load, thresh
     assert np.array_equal(np.asarray(solution.stable), loads < 1)
     assert (np.isfinite(times) <= (loads < 1)).all()
     assert (times >= queue.mean_service_time * (1 - 1e-9)).all()
+
+
+def test_load_of_an_unstable_queue_with_infinitely_many_levels_is_summed_to_its_end() -> None:
+    """Eq. (11), ρ^eff = λ (E[S] + Σ c(rθ) P(S > rθ)), where the levels beyond the first ones still count."""
+    size = LogNormal(5, 0.9)
+    queue = Queue(size, 0.0036, 6 * size.mean, slowdown_factor=0.39, preemption_cost=0.1)
+    quanta = np.array([20.0, 60.0, 150.0])
+    loads = solve(queue, MLPT(quantum=quanta, levels=math.inf)).effective_load
+    for quantum, load in zip(quanta, loads, strict=True):
+        ages = quantum * np.arange(1, 100_000)
+        paid = math.fsum(0.1 * ages * size.tail(queue.size_at(ages)))
+        assert load > 1
+        assert load == pytest.approx(0.0036 * (queue.mean_service_time + paid), rel=1e-13)

@@ -37,6 +37,9 @@ Floats = NDArray[np.float64]
 CEILING = 1.35
 """Highest mean response time that is drawn and simulated, in units of that of FCFS."""
 
+FEW = 50
+"""So many levels show that a queue with far too short quanta is unstable."""
+
 _LAZY = "MLPT′-(θ, ∞)"
 _HALVINGS = 12
 _MARKS: Mapping[str, Mapping[str, Any]] = {
@@ -107,8 +110,20 @@ def _to_the_edges(queue: Queue, levels: float, quanta: Floats) -> tuple[Floats, 
     return quanta, times
 
 
-def _times(queue: Queue, levels: float, quanta: Any) -> Any:
-    return mean_response_time(queue, MLPT(quantum=quanta, levels=levels))
+def _times(queue: Queue, levels: float, quanta: Floats) -> Floats:
+    """E[T]; for k = ∞ short quanta, which have the most levels by far, are known to be unstable by longer ones.
+
+    A job that is cut at all multiples of θ is also cut at the first few multiples of mθ: where these make the queue
+    unstable, θ does.
+    """
+    times = np.zeros(quanta.shape)
+    if levels == math.inf:
+        multiples = np.maximum(np.floor(queue.mean_service_time / quanta / 2), 1) * quanta
+        times = mean_response_time(queue, MLPT(quantum=multiples, levels=FEW))
+    stable = np.isfinite(times)
+    if stable.any():
+        times[stable] = mean_response_time(queue, MLPT(quantum=quanta[stable], levels=levels))
+    return times
 
 
 def simulation_by_quantum(
@@ -175,7 +190,7 @@ def optima_by_quantum(queue: Queue, levels: Sequence[float]) -> FigureData:
         rule = rule_of_thumb(queue, k)
         if 0 < best.quantum < math.inf:
             data = data.with_curve("", f"{level_name(k)}: θ*", "marker", best.quantum, best.mean_response_time)
-        if 0 < rule < math.inf and math.isfinite(time := _times(queue, k, rule)):
+        if 0 < rule < math.inf and math.isfinite(time := mean_response_time(queue, MLPT(quantum=rule, levels=k))):
             data = data.with_curve("", f"{level_name(k)}: θ̂", "marker", rule, time)
     return data
 

@@ -12,8 +12,10 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -143,9 +145,12 @@ class FigureData:
         >>> [row.y for row in FigureData().with_curve("a", "FCFS", "theory", [1, 2], [3, 4]).select(panel="a")]
         [3.0, 4.0]
         """
-        asked = {"panel": panel, "curve": curve, "kind": kind}
-        wanted = {name: _text(name, value) for name, value in asked.items() if value is not None}
-        return tuple(row for row in self.rows if all(getattr(row, name) == value for name, value in wanted.items()))
+        rows = self.rows
+        for name, value in (("panel", panel), ("curve", curve), ("kind", kind)):
+            if value is not None:
+                wanted, of = _text(name, value), attrgetter(name)
+                rows = tuple(row for row in rows if of(row) == wanted)
+        return rows
 
     def to_csv(self) -> str:
         """The rows as text of comma-separated values, every number in full precision."""
@@ -260,7 +265,7 @@ def save_figure(figure: Figure, data: FigureData, name: str, folder: str | os.Pa
         refuse("figure", figure, "a matplotlib figure")
     validation.instance("data", data, FigureData, "a FigureData")
     contents = {"csv": data.to_csv().encode()}
-    with paper_style():
+    with paper_style(), _laid_out(figure):
         for kind, metadata in _METADATA.items():
             picture = io.BytesIO()
             figure.savefig(picture, format=kind, metadata=dict(metadata))
@@ -272,6 +277,24 @@ def save_figure(figure: Figure, data: FigureData, name: str, folder: str | os.Pa
         return {kind: write_whole(target / f"{name}.{kind}", contents[kind]) for kind in (*_METADATA, "csv")}
     except OSError as error:
         raise ParameterError("folder", str(folder), f"a folder that can be written ({error.strerror})") from error
+
+
+@contextmanager
+def _laid_out(figure: Figure) -> Iterator[None]:
+    """Context in which a figure keeps the layout of its PNG: with its engine it is drawn twice for each format."""
+    import matplotlib as mpl
+
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        usual, figure.dpi = figure.dpi, mpl.rcParams["savefig.dpi"]
+        engine.execute(figure)
+        figure.dpi = usual
+    with mpl.rc_context({"figure.constrained_layout.use": False}):  # the engine of a figure that has none
+        figure.set_layout_engine(None)
+        try:
+            yield
+        finally:
+            figure.set_layout_engine(engine)
 
 
 def write_whole(path: Path, content: bytes) -> Path:

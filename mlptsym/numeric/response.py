@@ -243,6 +243,7 @@ def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
         together = together[:0]
     pending = np.argsort(levels, kind="stable")
     pending = pending[~np.isin(pending, together)]
+    rows = levels if math.isfinite(queue.size.upper_end) else np.ceil(FIRST_PART * levels)
     while len(pending):
         deep = continuable & (levels[pending] > DIRECT_LEVELS)
         for index in pending[deep]:
@@ -250,28 +251,30 @@ def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
             times[index], loads[index] = answer.mean_response_time, queue.arrival_rate * answer.effective_mean
         pending = pending[~deep]
         _refuse_work(quanta[pending], levels[pending])
-        cells = levels[pending] * np.arange(1, len(pending) + 1)
+        cells = rows[pending] * np.arange(1, len(pending) + 1)
         width = max(1, int(np.searchsorted(cells, BLOCK_CELLS, side="right")))
         block, pending = pending[:width], pending[width:]
         if len(block):
-            times[block], loads[block], rest = _direct(queue, quanta[block], int(levels[block].max()))
-            again = block[(loads[block] < 1) & ~(rest <= REMAINDER * times[block])]
-            levels[again] *= 2
+            times[block], loads[block], enough = _direct(queue, quanta[block], int(rows[block].max()))
+            again = block[~enough]
+            rows[again] *= 2
+            levels[again] = np.maximum(levels[again], rows[again])
             pending = np.concatenate([again, pending])
     if not queue.size.moment_limit > needed:
         times[:] = np.inf
     return _stable(times, loads), loads
 
 
-def _direct(queue: Queue, quanta: Floats, rows: int) -> tuple[Floats, Floats, Floats]:
-    """E[T], ρ^eff and the bound on what is left out, for the first ``rows`` levels of infinitely many."""
+def _direct(queue: Queue, quanta: Floats, rows: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """E[T], ρ^eff and whether what is left out is negligible, for the first ``rows`` levels of infinitely many."""
     with np.errstate(all="ignore"):  # columns beyond stability are replaced by the caller
         boundaries = _scaled(queue, np.arange(1.0, rows + 1), quanta)
         sums = level_sums(queue, boundaries, closed=False)
-        _, rest = remainder_bounds(queue, quanta, sums.totals, boundaries[-1])
+        of_load, rest = remainder_bounds(queue, quanta, sums.totals, boundaries[-1])
         loads = queue.arrival_rate * sums.effective_mean
         times = sums.mean_response_time()
-    return times, loads, np.where(loads < 1, rest, 0.0)
+    enough = np.where(loads < 1, rest <= REMAINDER * times, ~(of_load > REMAINDER * sums.effective_mean))
+    return times, loads, enough
 
 
 def _in_one_pass(queue: Queue, quanta: Floats, levels: Floats) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ ages, and the restore cost a line with one bend.
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,8 @@ __all__ = ["RestoreLine", "compile_gittins_kernel", "run_gittins"]
 Floats = NDArray[np.float64]
 
 RENEWAL = 256
+# cells of ages, of less than 1/64 of the mean service time each; the least mean is 2^−900
+CELLS, FINE, SMALLEST = 2**12, 7, -900
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,9 @@ def _serve(
     ages: Floats,
     ranks: Floats,
     largest: Floats,
+    rises: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    cell: float,
     line: Floats,
     most_preemptions: float,
     minimum_quantum: float,
@@ -62,6 +68,9 @@ def _serve(
       times are their queue.  Preempted jobs wait in a heap ordered by rank, then arrival.
     - ``largest`` is a binary tree of maxima over the ranks of the table: root at 1, children of i at 2i and 2i + 1,
       leaves in the second half.  Climbing and descending it finds the first table age of a rank above a bound.
+    - ``rises`` has for each table age the first one from there on whose rank is above that of age 0, or their number.
+    - ``starts`` has for each cell of ages, c to c + 1 times the length ``cell``, the first table age beyond its begin;
+      the length is a power of two, so that no rounding puts an age into another cell.
     - The clock runs from ``origin``, an arrival that found the system empty, and is moved to a later one now and then,
       so that it stays exact whatever the length of the trace.
     """
@@ -78,6 +87,20 @@ def _serve(
     renewal = 0
     overtaken = -1  # preempted at the end of its quantum; waits once another job has been chosen
     behind = 0.0  # its rank
+
+    def first_beyond(age: float) -> int:
+        low, high = starts[-1], ages.size
+        if age / cell < starts.size - 1:
+            place = int(age / cell)
+            low, high = starts[place], starts[place + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if ages[middle] <= age:
+                low = middle + 1
+            else:
+                high = middle
+        return int(low)
+
     while True:
         while arrived < jobs and arrival_times[arrived] - origin <= now:
             arrived += 1
@@ -132,7 +155,7 @@ def _serve(
             at_end = best
             if best < np.inf:
                 end = age + minimum_quantum
-                right = np.searchsorted(ages, end, side="right")
+                right = first_beyond(end)
                 here = ranks[right - 1]
                 if right < ages.size:
                     here += (ranks[right] - here) * ((end - ages[right - 1]) / (ages[right] - ages[right - 1]))
@@ -141,17 +164,20 @@ def _serve(
                 elif right == ages.size:
                     end = np.inf
                 else:
-                    node = right + leaves
-                    while largest[node] <= best and node > 0:
-                        while node % 2 == 1:
-                            node //= 2
-                        node = node + 1 if node > 0 else 0
-                    if node == 0:
+                    if best == ranks[0]:
+                        right = rises[right]
+                    else:
+                        node = right + leaves
+                        while largest[node] <= best and node > 0:
+                            while node % 2 == 1:
+                                node //= 2
+                            node = node + 1 if node > 0 else 0
+                        while 0 < node < leaves:
+                            node = 2 * node if largest[2 * node] > best else 2 * node + 1
+                        right = node - leaves if node > 0 else ages.size
+                    if right == ages.size:
                         end = np.inf
                     else:
-                        while node < leaves:
-                            node = 2 * node if largest[2 * node] > best else 2 * node + 1
-                        right = node - leaves
                         low = ranks[right - 1]
                         part = (best - low) / (ranks[right] - low)
                         end = max(end, ages[right - 1] + (ages[right] - ages[right - 1]) * part)
@@ -167,7 +193,7 @@ def _serve(
                 # an arrival is a decision
                 age += arrival_times[arrived] - origin - now
                 now = arrival_times[arrived] - origin
-                right = np.searchsorted(ages, age, side="right")
+                right = first_beyond(age)
                 rank = ranks[right - 1]
                 if right < ages.size:
                     rank += (ranks[right] - rank) * ((age - ages[right - 1]) / (ages[right] - ages[right - 1]))
@@ -190,7 +216,9 @@ def _serve(
 
 
 _GIVEN, _WRITTEN = "Array(float64, 1, 'C', readonly=True)", "float64[::1]"
-_SIGNATURE = f"void({', '.join([_GIVEN] * 6)}, float64, float64, {_WRITTEN}, {_WRITTEN})"
+_PLACES = "Array(int64, 1, 'C', readonly=True)"
+_ARGUMENTS = [*[_GIVEN] * 5, *[_PLACES] * 2, "float64", _GIVEN, "float64", "float64", *[_WRITTEN] * 2]
+_SIGNATURE = f"void({', '.join(_ARGUMENTS)})"
 
 
 def compile_gittins_kernel() -> None:
@@ -236,9 +264,15 @@ def run_gittins(
     while start > 1:
         largest[start // 2 : start] = largest[start : 2 * start].reshape(-1, 2).max(axis=1)
         start //= 2
+    above = np.flatnonzero(table.ranks > table.ranks[0])
+    rises = np.append(above, table.ranks.size)[np.searchsorted(above, np.arange(table.ranks.size))]
+    mean = float(service_times.mean()) if service_times.size else 0.0
+    cell = math.ldexp(1.0, max(math.frexp(mean)[1], SMALLEST) - FINE)
+    starts = np.searchsorted(table.ages, cell * np.arange(CELLS + 1), side="right")
     bent = np.array([line.start, line.slope, line.bend, line.later])
     response_times, overheads = np.empty(arrival_times.size), np.empty(arrival_times.size)
     loop = machine_code(_serve, _SIGNATURE)
     policy = (float(preemptions), float(minimum_quantum))
-    loop(arrival_times, service_times, table.ages, table.ranks, largest, bent, *policy, response_times, overheads)
+    ranks = (table.ages, table.ranks, largest, rises, starts, cell)
+    loop(arrival_times, service_times, *ranks, bent, *policy, response_times, overheads)
     return response_times, overheads
