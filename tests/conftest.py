@@ -11,6 +11,7 @@ os.environ["JUPYTER_PLATFORM_DIRS"] = "1"  # jupyter_core warns about its old fo
 # One thread for each process: sums keep their order, and the workers share two cores.
 for library in ("OMP", "OPENBLAS", "MKL", "VECLIB", "BLIS"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
+os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")  # of each function; SymPy's 1000 makes it derive much twice
 # Commands shown to users are run as written: `mlptsym` is the one beside the running interpreter.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
