@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ["MPLBACKEND"] = "Agg"  # no window, no display server
@@ -25,3 +26,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # it looks at the clock as well
 )
 settings.load_profile("deterministic")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first, so that no worker is left with it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
