@@ -55,7 +55,7 @@ figures: environment
 	@"$(BIN)/mlptsym" verify claims --table figures/claims.csv
 
 test: lint
-	@"$(BIN)/python" -m pytest -n 3 --dist loadscope
+	@"$(BIN)/python" -m pytest -n 3 --dist loadscope --no-loadscope-reorder
 
 soak: environment
 	@MLPTSYM_KILLS=24 MLPTSYM_ALL_MUTANTS=1 MLPTSYM_BAD_VALUES=10 "$(BIN)/python" -m pytest -n 2 --dist load \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -60,13 +61,18 @@ def integral(function: Callable[[Any], Any], start: Any = 0, splits: Sequence[An
     return total
 
 
+@cache
+def _moment(order: int, start: Any, digits: int) -> Any:
+    return integral(lambda s: s**order, start)
+
+
 def concrete(expression: Any, at: Mapping[Any, sp.Rational]) -> Any:
     """The expression with symbols and boundaries from ``at`` and every folded moment or density from the concrete law."""
     numbers: dict[Any, Any] = dict(at)
     for leaf in sp.sympify(expression).atoms(UpperMoment, Density):
         *order, point, _ = leaf.args
         start = number(point.xreplace(at))
-        size = integral(lambda s, n=int(order[0]): s**n, start) if order else density(start)
+        size = _moment(int(order[0]), start, mp.mp.dps) if order else density(start)
         numbers[leaf] = sp.Float(size, mp.mp.dps)
     return number(sp.sympify(expression).xreplace(numbers).evalf(mp.mp.dps))
 

@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ["MPLBACKEND"] = "Agg"  # no window, no display server
@@ -11,6 +12,7 @@ os.environ["JUPYTER_PLATFORM_DIRS"] = "1"  # jupyter_core warns about its old fo
 # One thread for each process: sums keep their order, and the workers share two cores.
 for library in ("OMP", "OPENBLAS", "MKL", "VECLIB", "BLIS"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
+os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")  # of each function; SymPy's 1000 makes it derive much twice
 # Commands shown to users are run as written: `mlptsym` is the one beside the running interpreter.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
@@ -24,3 +26,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # it looks at the clock as well
 )
 settings.load_profile("deterministic")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first, so that no worker is left with it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)

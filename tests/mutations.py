@@ -42,7 +42,7 @@ def functions(module: types.ModuleType) -> Iterator[tuple[str, types.FunctionTyp
     tree = ast.parse(inspect.getsource(module))
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            yield node.name, getattr(module, node.name), node
+            yield node.name, inspect.unwrap(getattr(module, node.name)), node
         elif isinstance(node, ast.ClassDef):
             for inner in node.body:
                 if isinstance(inner, ast.FunctionDef):

@@ -9,7 +9,7 @@ Abel and Plana (NIST DLMF 2.10.2), on the imaginary axis, where these functions 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import mpmath as mp
@@ -60,8 +60,7 @@ class PowerLaw:
     def powers_from(self, r: Any, exponent: int) -> Any:
         """Σ of `power` over all levels from r on."""
         n = self.numbers
-        b = n["scale"] / n["quantum"]
-        return b ** n["shape"] * hurwitz_zeta(n["shape"] - exponent, r + b)
+        return _scaled_zeta(n["shape"], n["scale"] / n["quantum"], r, exponent, mp.mp.prec)
 
     def tail(self, r: Any) -> Any:
         return self.power(r, 0)
@@ -87,7 +86,7 @@ class PowerLaw:
 
     def polynomial_from(self, coefficients: list[Any], r: Any, exponent: int) -> Any:
         """Σ from r on of a polynomial in (level + b) times `power`."""
-        return sum(c * self.powers_from(r, exponent + i) for i, c in enumerate(coefficients))
+        return sum(c * self.powers_from(r, exponent + i) for i, c in enumerate(coefficients) if c)
 
     def line_in_shifted(self) -> list[Any]:
         """c_r as a polynomial in r + b."""
@@ -183,11 +182,23 @@ class PowerLaw:
             return total + _abel_plana(term, near + 1, self.numbers["shape"] - (1 if self.line[1] else 0))
 
 
+@lru_cache(maxsize=64)
+def _scaled_zeta(shape: Any, b: Any, r: Any, exponent: int, precision: int) -> Any:
+    """b^α ζ(α − exponent, r + b); one level asks for the same several times."""
+    return b**shape * hurwitz_zeta(shape - exponent, r + b)
+
+
+@cache
+def _weight(k: int, precision: int) -> Any:
+    """B_2k/(2k)!."""
+    return mp.bernoulli(2 * k) / mp.factorial(2 * k)
+
+
 def hurwitz_zeta(s: Any, a: Any) -> Any:
     """ζ(s, a) for |a| of some tens or more, by its asymptotic expansion (NIST DLMF 25.11.43)."""
     total, factor = a ** (1 - s) / (s - 1) + a**-s / 2, a ** (-s - 1) * s
     for k in range(1, 10):
-        total += mp.bernoulli(2 * k) / mp.factorial(2 * k) * factor
+        total += _weight(k, mp.mp.prec) * factor
         factor *= (s + 2 * k - 1) * (s + 2 * k) / a**2
     return total
 

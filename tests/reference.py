@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, wraps
+from math import comb
 from typing import Any
 
 import mpmath as mp
@@ -33,11 +35,25 @@ def exact(values: Sequence[float]) -> list[Number]:
 # --- size laws: E[L^n ; L > x]
 
 
+def remembered(law: Callable[..., Moment]) -> Callable[..., Moment]:
+    """A law whose moments are computed once for each order, place and precision: the formulas ask for most of them again."""
+
+    @wraps(law)
+    def made(*parameters: Any) -> Moment:
+        moment = law(*parameters)
+        at = cache(lambda n, x, precision: moment(n, x))
+        return lambda n, x: at(n, x, mp.mp.prec)
+
+    return made
+
+
+@remembered
 def exponential(rate: float) -> Moment:
     rate = mp.mpf(rate)
     return lambda n, x: mp.gammainc(n + 1, rate * x) / rate**n
 
 
+@remembered
 def lognormal(mu: float, sigma: float) -> Moment:
     mu, sigma = exact([mu, sigma])
 
@@ -48,16 +64,19 @@ def lognormal(mu: float, sigma: float) -> Moment:
     return moment
 
 
+@remembered
 def weibull(shape: float, scale: float) -> Moment:
     shape, scale = exact([shape, scale])
     return lambda n, x: scale**n * mp.gammainc(1 + n / shape, (x / scale) ** shape)
 
 
+@remembered
 def gamma(shape: float, scale: float) -> Moment:
     shape, scale = exact([shape, scale])
     return lambda n, x: scale**n * mp.gammainc(shape + n, x / scale) / mp.gamma(shape)
 
 
+@remembered
 def erlang(stages: int, rate: float) -> Moment:
     rate = mp.mpf(rate)
 
@@ -69,12 +88,14 @@ def erlang(stages: int, rate: float) -> Moment:
     return moment
 
 
+@remembered
 def hyperexponential(probabilities: Sequence[float], rates: Sequence[float]) -> Moment:
     phases = [exponential(rate) for rate in rates]
     weights = exact(probabilities)
     return lambda n, x: mp.fsum(p * phase(n, x) for p, phase in zip(weights, phases, strict=True)) / mp.fsum(weights)
 
 
+@remembered
 def lomax(shape: float, scale: float) -> Moment:
     shape, scale = exact([shape, scale])
 
@@ -86,12 +107,13 @@ def lomax(shape: float, scale: float) -> Moment:
         return (
             scale**n
             * shape
-            * mp.fsum(mp.binomial(n, i) * (-1) ** i * u ** (shape - n + i) / (shape - n + i) for i in range(n + 1))
+            * mp.fsum(comb(n, i) * (-1) ** i * u ** (shape - n + i) / (shape - n + i) for i in range(n + 1))
         )
 
     return moment
 
 
+@remembered
 def uniform(low: float, high: float) -> Moment:
     low, high = exact([low, high])
     return lambda n, x: (
@@ -99,11 +121,13 @@ def uniform(low: float, high: float) -> Moment:
     )
 
 
+@remembered
 def deterministic(value: float) -> Moment:
     value = mp.mpf(value)
     return lambda n, x: value**n if x < value else mp.mpf(0)
 
 
+@remembered
 def empirical(samples: Sequence[float]) -> Moment:
     values = exact(samples)
     return lambda n, x: mp.fsum(value**n for value in values if value > x) / len(values)
@@ -169,9 +193,7 @@ class ReferenceQueue:
             return self.size_moment(n, x)
         fast = self.size_moment(n, x) - self.size_moment(n, threshold) if x < threshold else mp.mpf(0)
         start, offset = max(x, threshold), threshold - threshold / beta
-        slow = mp.fsum(
-            mp.binomial(n, i) * offset ** (n - i) * self.size_moment(i, start) / beta**i for i in range(n + 1)
-        )
+        slow = mp.fsum(comb(n, i) * offset ** (n - i) * self.size_moment(i, start) / beta**i for i in range(n + 1))
         return fast + slow
 
     def cost(self, a: Number) -> Number:

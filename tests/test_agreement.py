@@ -109,11 +109,8 @@ class PowerLaw:
     def __init__(self, alpha: float, scale: float, rate: float, gamma: float, quantum: float) -> None:
         self.alpha, self.scale, self.rate, self.gamma, self.theta = map(mp.mpf, (alpha, scale, rate, gamma, quantum))
 
-    def tail(self, r: mp.mpf) -> mp.mpf:
+    def tail(self, r: int) -> mp.mpf:
         return (1 + r * self.theta / self.scale) ** -self.alpha
-
-    def excess(self, r: mp.mpf) -> mp.mpf:
-        return self.tail(r) * (r * self.theta + self.scale) / (self.alpha - 1)
 
     def power_sum(self, power: int, start: int) -> mp.mpf:
         """Σ_{r≥start} r^power P(S > rθ)."""
@@ -136,16 +133,18 @@ class PowerLaw:
         # Σ E[Y_r²] = E[S²] − 2θΣD_r + 2Σ(c_r − c_{r−1})D_r + Σc_r²P(S > rθ)
         squares = second + 2 * (g - 1) * theta * self.excess_sum(1) + (g * theta) ** 2 * self.power_sum(2, 1)
         levels = 4000
+        tails = [self.tail(r) for r in range(levels + 1)]
+        excesses = [tail * (r * theta + self.scale) / (self.alpha - 1) for r, tail in enumerate(tails)]
         work, crossings, total = mp.mpf(0), mp.mpf(0), effective
         terms = []
         for j in range(1, levels + 1):
             start, before = (j - 1) * theta, (j - 1) * theta + g * theta * (j - 2) * (j - 1) / 2 if j > 1 else mp.mpf(0)
-            piece = self.excess(mp.mpf(j - 1)) - self.excess(mp.mpf(j)) + g * start * self.tail(mp.mpf(j - 1))
+            piece = excesses[j - 1] - excesses[j] + g * start * tails[j - 1]
             crossings += before * piece
             work_before, work = work, work + piece
             merged = lam / 2 * (squares + 2 * crossings) / (1 - lam * work)
             waiting = (merged + lam * before * work_before) / (1 - lam * work_before)
-            terms.append((self.tail(mp.mpf(j - 1)) - self.tail(mp.mpf(j))) * waiting)
+            terms.append((tails[j - 1] - tails[j]) * waiting)
         total += mp.fsum(terms)
         # the rest behaves like j^(1−α)(c_0 + c_1/j + …): fitted to partial sums by Richardson's extrapolation
         partial, sums = mp.mpf(0), {}

@@ -136,24 +136,14 @@ def _in_one(names: Sequence[str]) -> nbformat.NotebookNode:
     return nbformat.v4.new_notebook(cells=cells)
 
 
-class _Rerun:
-    names: Sequence[str]
-
+@pytest.mark.long
+class TestRunAgain:
     def test_every_step_gives_the_same_value_again(self, tmp_path: Path) -> None:
-        path, together = tmp_path / "derivations.ipynb", _in_one(self.names)
+        path, together = tmp_path / "derivations.ipynb", _in_one(list(NOTEBOOKS))
         nbformat.write(together, path)
         outcome = run_nbval(path, options=("--nbval-sanitize-with", str(TYPESET)))
         assert outcome.returncode == 0, outcome.stdout + outcome.stderr
         assert f" {len(together.cells)} passed" in outcome.stdout
-
-
-# Two classes, because `--dist loadscope` keeps a class together and runs two at once.
-class TestOddNotebooks(_Rerun):
-    names = list(NOTEBOOKS)[0::2]
-
-
-class TestEvenNotebooks(_Rerun):
-    names = list(NOTEBOOKS)[1::2]
 
 
 class TestTheComparison:

@@ -61,6 +61,7 @@ def test_it_is_no_figure() -> None:
     assert NOTEBOOK not in runner.find_notebooks(NOTEBOOK.parent).values()
 
 
+@pytest.mark.long
 class TestRun:
     def test_numbers_come_out_again(self, tmp_path: Path) -> None:
         """On the real traces where they are, with the outputs that are stored; elsewhere on samples, without."""

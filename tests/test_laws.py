@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import fields, replace
+from functools import cache, lru_cache
 from itertools import pairwise
 
 import mpmath as mp
@@ -83,13 +84,25 @@ def textbook_density(law):
     raise AssertionError(law)
 
 
+@lru_cache(maxsize=1)
+def places(law, wide):
+    """x and f(x) dx/dv at v, which is x or log x; remembered, for quadratures of all orders meet the same."""
+    density = textbook_density(law)
+
+    def at(v, _precision):
+        x = mp.exp(v) if wide else v
+        return x, density(x) * (x if wide else 1)
+
+    return cache(at)
+
+
 def quadrature(law, order, start):
     """∫ x^n f(x) dx from ``start`` on, in pieces with an error estimate each; over log x where tails are heavy."""
     if isinstance(law, Deterministic):
         return mp.mpf(law.value) ** order * (start < law.value)
     if isinstance(law, Empirical):
         return mp.fsum(mp.mpf(float(s)) ** order for s in law.samples if s > start) / len(law.samples)
-    density, middle = textbook_density(law), mp.log(law.mean)
+    middle = mp.log(law.mean)
     wide = isinstance(law, (LogNormal, Lomax)) or getattr(law, "shape", 1) < 1
     if wide:
         # what is left out below and above is less than 1e-45 of the whole
@@ -104,9 +117,11 @@ def quadrature(law, order, start):
         low, splits, high = start, [law.mean * step for step in (0.02, 0.3, 1, 2, 4, 9)], mp.mpf(law.upper_end)
     if isinstance(law, Uniform):
         low = max(low, mp.mpf(law.low))
+    place = places(law, wide)
 
     def integrand(v):
-        return mp.exp((order + 1) * v) * density(mp.exp(v)) if wide else v**order * density(v)
+        x, density = place(v, mp.mp.prec)
+        return x**order * density
 
     total = mp.mpf(0)
     for left, right in pairwise([low, *(split for split in splits if low < split < high), high]):

@@ -127,32 +127,22 @@ def _assert_same_data(actual: FigureData, expected: FigureData) -> None:
     np.testing.assert_allclose(*values, rtol=1e-9)
 
 
-class _Rerun:
-    names: Sequence[str]
-
+@pytest.mark.long
+class TestRunAgain:
     def test_numbers_data_and_pictures_come_out_again(self, tmp_path: Path) -> None:
         (tmp_path / "notebooks").mkdir()
-        path, together = tmp_path / "notebooks" / "figures.ipynb", _in_one(self.names)
+        path, together = tmp_path / "notebooks" / "figures.ipynb", _in_one(list(NOTEBOOKS))
         nbformat.write(together, path)
         outcome = run_nbval(path)
         assert outcome.returncode == 0, outcome.stdout + outcome.stderr
         assert f" {len(together.cells)} passed" in outcome.stdout
         new = tmp_path / "figures"
         kinds = ("svg", "pdf", "png", "csv")
-        assert {path.name for path in new.iterdir()} == {f"{name}.{kind}" for name in self.names for kind in kinds}
-        for name in self.names:
+        assert {path.name for path in new.iterdir()} == {f"{name}.{kind}" for name in NOTEBOOKS for kind in kinds}
+        for name in NOTEBOOKS:
             csv, png = f"{name}.csv", f"{name}.png"
             _assert_same_data(read_figure_data(new / csv), read_figure_data(FIGURES / csv))
             assert compare_images(str(FIGURES / png), str(new / png), PICTURE_TOLERANCE) is None
-
-
-# Two classes, because `--dist loadscope` keeps a class together and runs two at once.
-class TestOddFigures(_Rerun):
-    names = list(NOTEBOOKS)[0::2]
-
-
-class TestEvenFigures(_Rerun):
-    names = list(NOTEBOOKS)[1::2]
 
 
 class TestTheComparison:

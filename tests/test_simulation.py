@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import errno
 import inspect
 import math
 import os
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import literal_simulator
-import numba.core.caching
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -477,7 +475,7 @@ class TestRefusals:
 
 
 class TestCompilation:
-    trace = case([0, 0.5, 3.5], [3, 1, 2.5], [1, 1], [0.5, 0.25])
+    """What becomes of a damaged cache, or of none, is for test_machine_code."""
 
     @pytest.fixture(autouse=True)
     def _as_in_a_new_process(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -487,34 +485,6 @@ class TestCompilation:
     def test_the_loop_is_loaded_from_the_cache(self) -> None:
         assert kernels._compiled().stats.cache_misses
         assert kernels._compiled().stats.cache_hits
-
-    @pytest.mark.parametrize("content", [b"", b"\x80\x05garbage", None], ids=["empty", "garbage", "truncated"])
-    @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-    def test_a_damaged_cache_is_mended(
-        self, suffix: str, content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        kernels._compiled()
-        (file,) = tmp_path.rglob(f"*.{suffix}")
-        file.write_bytes(file.read_bytes()[:-100] if content is None else content)
-        mended = kernels._compiled()
-        assert not mended.stats.cache_hits
-        with monkeypatch.context() as patch:
-            patch.setattr(kernels, "_compiled", lambda: mended)
-            np.testing.assert_array_equal(self.trace.simulated(), self.trace.literal())
-        assert kernels._compiled().stats.cache_hits
-
-    @pytest.mark.parametrize("obstacle", ["no folder", "full disk"])
-    def test_nowhere_to_write_a_cache(self, obstacle: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fail(*_: object) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        if obstacle == "no folder":
-            monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
-        else:
-            monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "_open_for_write", fail)
-        compiled = kernels._compiled()
-        monkeypatch.setattr(kernels, "_compiled", lambda: compiled)
-        np.testing.assert_array_equal(self.trace.simulated(), self.trace.literal())
 
     def test_numba_is_imported_when_it_is_needed(self) -> None:
         code = "import mlptsym.simulation.simulate, sys; sys.exit('numba' in sys.modules)"

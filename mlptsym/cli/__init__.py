@@ -10,11 +10,13 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
-from typer.main import get_command
+from typer.main import get_group
 
 from mlptsym import __version__
 from mlptsym.cli.batch import batch
@@ -94,6 +96,11 @@ app.command(cls=Command, short_help="Run many scenarios over the figure notebook
 app.command(cls=Command, short_help="Derivations and figures as HTML pages, to read offline.")(site)
 
 
+@cache
+def _command() -> TyperGroup:
+    return get_group(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
@@ -111,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character is no error
     try:
-        status = get_command(app).main(arguments, prog_name="mlptsym", standalone_mode=False)
+        status = _command().main(arguments, prog_name="mlptsym", standalone_mode=False)
     except TyperException as error:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""

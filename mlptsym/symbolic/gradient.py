@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from mlptsym.symbolic.moments import Density, UpperMoment, tail
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.response import ResponseTerms, level_terms, response_terms
 from mlptsym.symbolic.service import service_rate
 from mlptsym.symbolic.symbols import attained, level, quantum, restore_cost, size
@@ -93,6 +94,7 @@ class LevelSlopes:
     piece_square: sp.Expr
 
 
+@remembered
 def level_slopes(*, last: bool = False) -> LevelSlopes:
     """`LevelSlopes`, by Leibniz: the partial moments bring the density at the ends.
 
@@ -171,6 +173,7 @@ class BoundarySlope:
     slope: sp.Expr
 
 
+@remembered
 def boundary_slope(*, last: bool = False) -> BoundarySlope:
     """Differentiate what levels J and J + 1 contribute, at the prices of what they pass on, in t_J.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from mlptsym.symbolic.moments import Indicator
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
 
 __all__ = ["LAWS", "MomentDefects", "SizeLaw", "moment_defects", "point", "potential_defect"]
@@ -335,6 +336,7 @@ def potential_defect(law: SizeLaw, order: int) -> sp.Expr:
     return _proved_form((sp.diff(law.potential(order), point) + point**order * law.density).doit())
 
 
+@remembered
 def _proved_form(expression: sp.Expr) -> sp.Expr:
     """The expression with point masses evaluated, logarithms of positive quantities split, and simplified."""
     inside = sp.Dummy("x", positive=True)
@@ -346,6 +348,7 @@ def _proved_form(expression: sp.Expr) -> sp.Expr:
     return sp.simplify(sp.together(terms))
 
 
+@remembered
 def _limit(expression: sp.Expr, end: sp.Expr, law: SizeLaw) -> sp.Expr:
     """One-sided limit at an end of the support, by substitution where the expression is continuous there."""
     value = expression.subs(point, end)

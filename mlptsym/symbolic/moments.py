@@ -14,6 +14,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import ArgumentIndexError
 
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.symbols import service
 
 __all__ = ["Density", "Indicator", "UpperMoment", "expectation", "mean", "tail"]
@@ -142,9 +143,14 @@ def expectation(expression: Any, breakpoints: Sequence[Any], variable: sp.Symbol
     True
     """
     points = (sp.S.Zero, *(sp.sympify(point) for point in breakpoints if sp.sympify(point) is not sp.oo), sp.oo)
+    return _expectation(sp.sympify(expression), points, variable)
+
+
+@remembered
+def _expectation(expression: sp.Expr, points: tuple[sp.Expr, ...], variable: sp.Symbol) -> sp.Expr:
     result = sp.S.Zero
     for lower, upper in pairwise(points):
-        here = _between(sp.sympify(expression), points, points.index(lower), variable)
+        here = _between(expression, points, points.index(lower), variable)
         try:
             polynomial = sp.Poly(sp.expand(here), variable)
         except sp.PolynomialError as error:

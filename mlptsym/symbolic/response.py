@@ -13,6 +13,7 @@ import sympy as sp
 
 from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_size, piece
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.symbols import attained, level, restore_cost, service
 from mlptsym.symbolic.waiting import _root, delay_with_new_arrivals, waiting_time, work_balance
 
@@ -33,6 +34,7 @@ def fcfs_response_time() -> sp.Expr:
     return mean_response_time(1)
 
 
+@remembered
 def mean_response_time(levels: int) -> sp.Expr:
     """E[T] of MLPT with ``levels`` levels at boundaries t_1 < … < t_{k−1}, eqs. (26)–(28).
 
@@ -72,6 +74,7 @@ class LevelTerms:
     completed_service: sp.Expr
 
 
+@remembered
 def level_terms(index: sp.Expr, *, last: bool = False) -> LevelTerms:
     """`LevelTerms` of level ``index``, which may be symbolic; ``last`` for the level that runs to completion."""
     start, end = attained(index - 1), attained(index, last=last)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sympy as sp
 
 from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.symbols import age, size, slowdown_factor, slowdown_threshold
 
 __all__ = ["service_mean", "service_rate", "service_time", "service_time_inverse", "service_upper_moment"]
@@ -48,6 +49,7 @@ def service_time_inverse(attained: sp.Expr) -> sp.Expr:
     )
 
 
+@remembered
 def service_upper_moment(order: int, point: sp.Expr, *, slowed: bool) -> sp.Expr:
     """Upper partial moment E[q(L)^order ; L > point] in upper partial moments of L.
 

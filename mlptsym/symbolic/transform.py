@@ -26,6 +26,7 @@ from sympy.core.function import ArgumentIndexError
 
 from mlptsym.symbolic.algorithm import boundaries, piece, service_before, work_through
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, _between, expectation
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.symbols import arrival_rate, attained, restore_cost, service
 from mlptsym.symbolic.waiting import _root
 
@@ -172,6 +173,7 @@ def transform_balance(found: sp.Expr, at: sp.Expr, idle: sp.Expr, work: sp.Expr,
     )
 
 
+@remembered
 def work_found(index: int, levels: int, at: sp.Expr = stretched) -> sp.Expr:
     """E[e^{−σV}] of the work V that a job of level ``index`` finds ahead of it: the root of `transform_balance`.
 
@@ -287,6 +289,7 @@ def moment_terms() -> MomentTerms:
     return MomentTerms(work, lower, interrupting, before, probability, end, first, second)
 
 
+@remembered
 def response_moments(index: int, levels: int) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     """E[T^n ; J = j], n = 0, 1, 2, by differentiating the transform at s = 0, σ implicitly.
 

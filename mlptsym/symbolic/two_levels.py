@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from mlptsym.symbolic.moments import Density, UpperMoment, tail
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.response import mean_response_time
 from mlptsym.symbolic.symbols import attained, preemption_cost, quantum, restore_cost, slowdown_factor
 
@@ -64,6 +65,7 @@ class TwoLevelTerms:
     derivative: sp.Expr
 
 
+@remembered
 def two_level_terms() -> TwoLevelTerms:
     """Differentiate T(x) = E[T(q(x))] and collect A and B from the result.
 

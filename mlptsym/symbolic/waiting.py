@@ -19,6 +19,7 @@ import sympy as sp
 
 from mlptsym.symbolic.algorithm import boundaries, effective_size, piece, service_before, work_through
 from mlptsym.symbolic.moments import Indicator, expectation, tail
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.symbols import arrival_rate, attained, restore_cost, service
 
 __all__ = [
@@ -90,6 +91,7 @@ def work_balance(wait: sp.Expr, work_mean: sp.Expr, work_square: sp.Expr, lower_
     return -2 * wait + arrival_rate * (2 * wait * work_mean + work_square) + arrival_rate * lower_squares
 
 
+@remembered
 def merged_wait_by_pieces(index: int, levels: int) -> sp.Expr:
     """d_J by the route of piecewise work: the root of `work_balance`."""
     wait = sp.Dummy("d_J", positive=True)
@@ -110,6 +112,7 @@ def delay_with_new_arrivals(wait: sp.Expr, before: sp.Expr, interrupting: sp.Exp
     return _root(wait + arrival_rate * (total + before) * interrupting - total, total)
 
 
+@remembered
 def waiting_time(index: int, levels: int) -> sp.Expr:
     """d_j, the mean total waiting time of a job that completes in level ``index`` of ``levels``, eq. (23)."""
     interrupting = merged_work(index - 1, levels) if index > 1 else sp.S.Zero
