@@ -14,20 +14,50 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_values import ANYTHING, FACTORS, MANY, REFUSED, TEXTS, Call, check_call, examples, outcome, policies, queues
+from bad_values import (
+    ANYTHING,
+    FACTORS,
+    MANY,
+    REFUSED,
+    TEXTS,
+    Call,
+    check_call,
+    examples,
+    laid_out,
+    outcome,
+    policies,
+    queues,
+)
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import mlptsym as mq
 from mlptsym.batch.running import plan_batch
 from mlptsym.batch.scenarios import ScenarioFileError
 from mlptsym.figures.runner import plan_figures
-from mlptsym.fitting.arrivals import arrival_statistics
-from mlptsym.fitting.fit import fit_trace
+from mlptsym.fitting.arrivals import (
+    arrival_statistics,
+    arrival_times,
+    dispersion_indices,
+    lewis_test,
+    ljung_box_test,
+    size_dependence,
+)
+from mlptsym.fitting.drawing import as_png, draw_arrivals, draw_everything, draw_response, draw_sizes
+from mlptsym.fitting.fit import checked_fit, fit_trace, policy_in_words, reading_notes
 from mlptsym.fitting.laws import Sample, fit_laws, quantile_pairs
 from mlptsym.fitting.reading import RecordedTrace, find_traces, read_trace
-from mlptsym.fitting.recommend import time_scale
-from mlptsym.fitting.report import check_name, write_report
+from mlptsym.fitting.recommend import TimeScale, recommend, time_scale
+from mlptsym.fitting.report import (
+    as_mapping,
+    check_name,
+    html_report,
+    in_time,
+    law_in_words,
+    verdict,
+    write_report,
+)
 from mlptsym.numeric.certify import certified_minimum
 from mlptsym.numeric.gradient import quantum_slopes, response_gradient
 from mlptsym.numeric.objectives import best_quantum_for, mean_slowdown
@@ -45,6 +75,7 @@ RESULT = mq.simulate(QUEUE, MLPT, jobs=20, warmup=2, seeds=2)
 SAMPLE = Sample.of([1.0, 2.0, 3.0, 5.0, 8.0, 8.0])
 TRACE = RecordedTrace("t.csv", None, "tokens", "arrived", np.arange(1.0, 13.0), np.arange(12.0) ** 2, 12)
 FIT = fit_trace(TRACE, levels=[2], jobs=100)
+SCALE, TIMES, FIGURE = FIT.recommendation.scale, np.arange(12.0) ** 2, Figure()
 GENERATOR = np.random.default_rng(1)
 
 
@@ -167,6 +198,24 @@ CALLS = _by_name(
                      "slowdown_factor": 0.5, "preemption_cost": 0.1, "memory": mq.LinearMemory(), "capacity": None,
                      "tokens_per_second": None, "arrival_rate": None}, 6, names=("root_seed",)),
     Call(check_name, {"path": "report.html"}, names=("out",)),
+    Call(arrival_times, {"name": "times", "times": TIMES}, fixed=("name",)),
+    Call(dispersion_indices, {"times": TIMES, "windows": [1.0, 10.0]}, 30),
+    Call(size_dependence, {"times": TIMES, "sizes": TIMES + 1, "window": 1.0}, 30),
+    Call(lewis_test, {"gaps": TIMES}, 20),
+    Call(ljung_box_test, {"values": TIMES, "lags": 2}, 20),
+    Call(TimeScale, {"arrival_rate": 0.1, "tokens_per_second": 5.0, "stretch": 1.0, "assumed_load": None}),
+    Call(SCALE.seconds, {"units": 5.0}),
+    Call(recommend, {"queue": FIT.recommendation.queue, "scale": SCALE, "sizes": TRACE.sizes, "times": TRACE.times,
+                     "levels": [2], "seed": 1, "jobs": 100}, 6, names=("root_seed",)),
+    Call(policy_in_words, {"policy": mq.FCFS()}),
+    Call(reading_notes, {"trace": TRACE}),
+    Call(law_in_words, {"law": FIT.laws[0]}),
+    Call(in_time, {"fit": FIT, "units": 5.0}),
+    *(Call(function, {"fit": FIT}, 4) for function in (checked_fit, as_mapping, verdict)),
+    *(Call(laid_out(function), {"fit": FIT}, 2) for function in (draw_arrivals, draw_response, draw_sizes)),
+    Call(html_report, {"fit": FIT}, 1),
+    Call(laid_out(draw_everything), {"fit": FIT, "heading": "a\nb"}, 4, instead={"heading": TEXTS | st.just("$x$ $")}),
+    Call(as_png, {"figure": FIGURE}, 4),
     Call(write_report, {"fit": FIT, "path": "absent/report.html"}, 1, names=("out",)),
     Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, "jobs": 1_100_000, "warmup": 10, "seeds": 1, "root_seed": 1,
                        "control": False, "workers": 1}, 6, fixed=("jobs",), instead={"seeds": COUNTS}),
@@ -214,7 +263,10 @@ def _fitted(trace: Any) -> None:
     """Whatever could be read can be fitted, or says why not."""
     if trace is not REFUSED:
         words = {"trace": trace, "load": 0.8, "levels": [2], "jobs": 100, "preemption_cost": 0.1}
-        outcome(fit_trace, words, 30.0, names=("time_column", "size", "queue", "quantum", "sizes", "arrival_times"))
+        names = ("time_column", "size", "queue", "quantum", "sizes", "arrival_times")
+        fit = outcome(fit_trace, words, 30.0, names=names)
+        if MANY > 1 and fit is not REFUSED:
+            assert outcome(html_report, {"fit": fit}) is not REFUSED
 
 
 @examples(12)

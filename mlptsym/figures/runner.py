@@ -36,7 +36,7 @@ from mlptsym.figures.parameters import (
     read_parameters,
 )
 from mlptsym.figures.progress import shown_progress
-from mlptsym.validation import ParameterError, integer, path, refuse
+from mlptsym.validation import ParameterError, instance, integer, path, refuse, sequence
 
 __all__ = [
     "FigureRun",
@@ -197,12 +197,7 @@ def plan_figures(
 
 
 def _texts(name: str, values: object) -> Sequence[str]:
-    if not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
-        refuse(name, values, "a sequence of texts")
-    for value in values:
-        if not isinstance(value, str):
-            refuse(name, value, "a text")
-    return values
+    return [instance(name, value, str, "a text") for value in sequence(name, values, "a sequence of texts")]
 
 
 def _values(figure: str, path: Path, given: Mapping[str, object] | Sequence[str]) -> dict[str, Any]:
