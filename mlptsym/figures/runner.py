@@ -36,7 +36,7 @@ from mlptsym.figures.parameters import (
     read_parameters,
 )
 from mlptsym.figures.progress import shown_progress
-from mlptsym.validation import ParameterError, instance, integer, path, refuse, sequence
+from mlptsym.validation import ParameterError, flag, instance, integer, path, refuse, sequence
 
 __all__ = [
     "FigureRun",
@@ -252,6 +252,7 @@ def run_figures(
         If something asked for is unknown or not allowed, or the output folder cannot be written.
     """
     tasks = plan_figures(names, out, parameters, notebooks)
+    progress = flag("progress", progress)
     return run_tasks(tasks, available_processors() if jobs is None else jobs, progress)
 
 

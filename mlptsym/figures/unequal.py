@@ -14,7 +14,7 @@ from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.unequal import LARGEST, OptimalQuanta, best_boundaries_by_level
+from mlptsym.numeric.unequal import OptimalQuanta, best_boundaries_by_level
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,8 +40,7 @@ def threshold_name(queue: Queue) -> str:
 
 def best_quanta(queue: Queue, levels: int) -> tuple[OptimalQuanta, ...]:
     """The best quanta for k = 2, …, ``levels``."""
-    validation.instance("queue", queue, Queue, "a Queue")
-    return tuple(best_boundaries_by_level(queue, validation.integer("levels", levels, at_least=2, at_most=LARGEST)))
+    return tuple(best_boundaries_by_level(queue, levels))
 
 
 def gain_by_levels(

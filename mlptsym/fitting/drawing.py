@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 SHOWN_LAWS = 3
 BINS = 60
 LOAD_WINDOWS = 120
+LARGEST_WHOLE = 2**52  # up to here there are halves between whole numbers
 HEIGHT = 2.6
 DOTS_PER_INCH = 200
 GREY = "#bfbfbf"
@@ -123,14 +124,13 @@ def _times(fit: TraceFit) -> Floats:
 def _histogram(fit: TraceFit, axes: Axes) -> None:
     """Part of the sizes for each factor e of size, so that areas on the logarithmic axis are probabilities."""
     sizes = fit.trace.sizes
-    edges = (
-        np.geomspace(sizes.min(), sizes.max(), BINS + 1)
-        if sizes.min() < sizes.max()
-        else sizes[0] * np.array([0.9, 1.1])
-    )
-    if np.all(sizes == np.floor(sizes)):
+    low, high = sizes.min(), sizes.max()
+    edges = np.geomspace(low, high, BINS + 1)
+    if np.all(sizes == np.floor(sizes)) and high < LARGEST_WHOLE:
         edges = np.unique(np.round(edges)) + 0.5  # between whole numbers, so that no bin is empty by rounding
-        edges = np.insert(edges, 0, sizes.min() - 0.5)
+        edges = np.insert(edges, 0, low - 0.5)
+    elif low == high:
+        edges = low * np.array([0.9, 1.1])
     widths = np.diff(np.log(edges))
     height = np.histogram(sizes, edges)[0] / sizes.size / widths
     axes.stairs(height, edges, fill=True, color=GREY, label="trace")

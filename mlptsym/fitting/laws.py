@@ -308,6 +308,8 @@ def _improved(sample: Sample, build: Callable[[Floats], Law], start: Sequence[fl
             return math.inf
         return -likelihood if math.isfinite(likelihood) else math.inf
 
+    if math.isinf(cost(np.asarray(start, dtype=np.float64))):
+        refuse("start", start, "parameters of a law with a finite likelihood")
     found = minimize(
         cost,
         np.asarray(start, dtype=np.float64),

@@ -146,7 +146,8 @@ def time_scale(
     else:
         rate = (recorded or 1.0) / (speed or 1.0)  # both are given
     if not SMALLEST**2 <= rate <= LARGEST**2:
-        name, value = ("tokens_per_second", speed) if speed is not None else ("arrival_rate", wanted)
+        given = {"load": busy, "tokens_per_second": speed, "arrival_rate": wanted}
+        name, value = next(item for item in given.items() if item[1] is not None)
         refuse(name, value, "such that between 1e-60 and 1e60 jobs arrive in a unit of service time")
     if recorded is None:
         return TimeScale(rate, speed, None, assumed)
