@@ -30,7 +30,7 @@ from bad_values import (
     policies,
     queues,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
@@ -385,11 +385,12 @@ def test_any_numbers_of_a_trace(
     _fitted(_trace_in(tmp_path_factory.getbasetemp() / "numbers.csv", content, time_column="arrived"))
 
 
+@example([7.0] * 12, [1.0] * 12, 0.8)
 @examples(3)
 @given(
-    st.lists(st.sampled_from([1e-30, 1e-29, 1e-3, 1.0, 1.0, 2.0, 7.0, 512.0, 1e9]), min_size=12, max_size=40),
-    st.lists(st.sampled_from([0.0, 0.0, 1e-30, 1e-9, 1.0, 1.0, 60.0, 1e9, 1e30]), min_size=12, max_size=12) | st.none(),
-    st.sampled_from([1e-300, 1e-9, 0.8, 0.99, 1 - 2**-53]),
+    st.lists(st.sampled_from([1.0, 2.0, 7.0, 512.0, 1e9, 1e16, 1e-3, 1e-30, 1e-29]), min_size=12, max_size=40),
+    st.lists(st.sampled_from([1.0, 60.0, 0.0, 1e-9, 1e-30, 1e9, 1e30]), min_size=12, max_size=12) | st.none(),
+    st.sampled_from([0.8, 0.99, 1 - 2**-53, 1e-9, 1e-300]),
 )
 def test_extreme_traces_are_fitted_and_drawn(sizes: list[float], gaps: list[float] | None, load: float) -> None:
     times = None if gaps is None else np.cumsum(np.resize(gaps, len(sizes)))
