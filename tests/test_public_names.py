@@ -146,8 +146,6 @@ def public() -> dict[str, str]:
     """Every public callable with arguments, by full name, with its module."""
     found = {}
     for module in pkgutil.walk_packages(mlptsym.__path__, "mlptsym."):
-        if module.name == "mlptsym.__main__":
-            continue
         home = import_module(module.name)
         for name in getattr(home, "__all__", ()):
             value = getattr(home, name)
