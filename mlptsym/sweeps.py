@@ -17,14 +17,15 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from mlptsym.provenance import fingerprint
-from mlptsym.validation import LONGEST, ParameterError, flag, integer, refuse
+from mlptsym.validation import LONGEST, ParameterError, flag, instance, integer, refuse
 
-__all__ = ["ClusterLostError", "on_cluster", "parallel", "sweep", "sweep_as_completed"]
+__all__ = ["ClusterLostError", "on_cluster", "parallel", "scheduler_address", "sweep", "sweep_as_completed"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MOST_WORKERS = 1024
+SCHEDULER = "the address of a running Dask scheduler, such as tcp://10.0.0.1:8786"
 _PATIENCE = 10.0  # seconds for a scheduler to answer, and for workers to join it
 _FEWEST_THREADS = 2  # with one, joblib would leave the cluster alone and work here
 
@@ -87,11 +88,23 @@ def parallel(jobs: int | None = None, *, dask: str | None = None) -> Iterator[No
         yield
 
 
+def scheduler_address(dask: object) -> str:
+    """A text that can be the address of a scheduler; whether one answers there shows later.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    if not re.fullmatch(r"[a-z]+://[!-~]+:\d+", instance("dask", dask, str, SCHEDULER)):
+        refuse("dask", dask, SCHEDULER)
+    return str(dask)
+
+
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    allowed = "the address of a running Dask scheduler, such as tcp://10.0.0.1:8786"
-    if not re.fullmatch(r"[a-z]+://[!-~]+:\d+", str(address)):
-        refuse("dask", address, allowed)
+    allowed = SCHEDULER
+    address = scheduler_address(address)
     import distributed
 
     connect: Any = distributed.Client

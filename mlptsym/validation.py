@@ -32,6 +32,7 @@ __all__ = [
     "path",
     "points",
     "refuse",
+    "sequence",
 ]
 
 Kind = TypeVar("Kind")
@@ -365,6 +366,20 @@ def mapping(name: str, value: object, allowed: str) -> Mapping[Any, Any]:
     mlptsym.validation.ParameterError: queues = [] is not allowed: it must be a mapping of names to queues
     """
     if not isinstance(value, Mapping):
+        refuse(name, value, allowed)
+    return value
+
+
+def sequence(name: str, value: object, allowed: str) -> Sequence[Any]:
+    """A sequence, such as a list, that is no text; ``allowed`` says of what.
+
+    Examples
+    --------
+    >>> sequence("names", "fig06", "a sequence of texts")
+    Traceback (most recent call last):
+    mlptsym.validation.ParameterError: names = 'fig06' is not allowed: it must be a sequence of texts
+    """
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes, bytearray)):
         refuse(name, value, allowed)
     return value
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -213,6 +214,16 @@ def check_call(call: Call) -> None:
 
     assert outcome(call.function, call.good) is not REFUSED
     check()
+
+
+def laid_out(draw: Callable[..., Any]) -> Callable[..., None]:
+    """A drawing that is also laid out: that is where matplotlib would fail or warn."""
+
+    @wraps(draw)
+    def drawn(**words: Any) -> None:
+        draw(**words).draw_without_rendering()
+
+    return drawn
 
 
 def check_refusal(error: ParameterError, names: Iterable[str]) -> None:

@@ -9,34 +9,75 @@ import contextlib
 import json
 import math
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
-from bad_values import ANYTHING, FACTORS, MANY, REFUSED, TEXTS, Call, check_call, examples, outcome, policies, queues
-from hypothesis import given
+from bad_values import (
+    ANYTHING,
+    FACTORS,
+    MANY,
+    REFUSED,
+    TEXTS,
+    Call,
+    check_call,
+    examples,
+    laid_out,
+    outcome,
+    policies,
+    queues,
+)
+from hypothesis import example, given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import mlptsym as mq
-from mlptsym.batch.running import plan_batch
-from mlptsym.batch.scenarios import ScenarioFileError
-from mlptsym.figures.runner import plan_figures
-from mlptsym.fitting.arrivals import arrival_statistics
-from mlptsym.fitting.fit import fit_trace
+from mlptsym.batch import ScenarioFileError, check_folder, plan_batch, read_scenarios, run_batch
+from mlptsym.figures import run_figures
+from mlptsym.figures.runner import find_notebooks, plan_figures
+from mlptsym.figures.site import build_site
+from mlptsym.fitting.arrivals import (
+    arrival_statistics,
+    arrival_times,
+    dispersion_indices,
+    lewis_test,
+    ljung_box_test,
+    size_dependence,
+)
+from mlptsym.fitting.drawing import as_png, draw_arrivals, draw_everything, draw_response, draw_sizes
+from mlptsym.fitting.fit import checked_fit, fit_trace, policy_in_words, reading_notes
 from mlptsym.fitting.laws import Sample, fit_laws, quantile_pairs
 from mlptsym.fitting.reading import RecordedTrace, find_traces, read_trace
-from mlptsym.fitting.recommend import time_scale
-from mlptsym.fitting.report import check_name, write_report
+from mlptsym.fitting.recommend import TimeScale, recommend, time_scale
+from mlptsym.fitting.report import (
+    as_mapping,
+    check_name,
+    html_report,
+    in_time,
+    law_in_words,
+    verdict,
+    write_report,
+)
+from mlptsym.ledger.claims import decide
+from mlptsym.ledger.display import at_queue, derivation, refutations, verdicts
+from mlptsym.ledger.grammar import ClaimError, parse
+from mlptsym.ledger.registry import select
 from mlptsym.numeric.certify import certified_minimum
 from mlptsym.numeric.gradient import quantum_slopes, response_gradient
 from mlptsym.numeric.objectives import best_quantum_for, mean_slowdown
+from mlptsym.numeric.unequal import best_boundaries_by_level
 from mlptsym.simulation.simulate import simulate_many
-from mlptsym.simulation.traces import draw_trace, draw_traces
-from mlptsym.sweeps import sweep
+from mlptsym.simulation.traces import draw_pieces, draw_trace, draw_traces
+from mlptsym.sweeps import scheduler_address, sweep
+from mlptsym.symbolic.service import service_mean
+from mlptsym.validation import ParameterError
 
 DATA = Path(__file__).parent / "data"
-EXAMPLE = Path(__file__).parents[1] / "notebooks" / "example_scenarios.yaml"
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+EXAMPLE = NOTEBOOKS / "example_scenarios.yaml"
 QUEUE = mq.Queue(mq.Gamma(2.0, 0.5), 0.5, slowdown_threshold=2.0, slowdown_factor=0.5, preemption_cost=0.1)
 DISCRETE = mq.Queue(mq.Empirical([1.0, 2.0, 4.0]), 0.2, preemption_cost=0.1)
 MLPT = mq.MLPT(quantum=1.0, levels=3)
@@ -45,6 +86,7 @@ RESULT = mq.simulate(QUEUE, MLPT, jobs=20, warmup=2, seeds=2)
 SAMPLE = Sample.of([1.0, 2.0, 3.0, 5.0, 8.0, 8.0])
 TRACE = RecordedTrace("t.csv", None, "tokens", "arrived", np.arange(1.0, 13.0), np.arange(12.0) ** 2, 12)
 FIT = fit_trace(TRACE, levels=[2], jobs=100)
+SCALE, TIMES, FIGURE = FIT.recommendation.scale, np.arange(12.0) ** 2, Figure()
 GENERATOR = np.random.default_rng(1)
 
 
@@ -52,14 +94,75 @@ def _by_name(*calls: Call) -> dict[str, Call]:
     return {f"{place}-{getattr(call.function, '__qualname__', 'call')}": call for place, call in enumerate(calls)}
 
 
+@wraps(mq.parallel)
 def _in_parallel(**words: Any) -> None:
     with mq.parallel(**words):
         pass
 
 
-def _planned(**words: Any) -> None:
-    with contextlib.suppress(ScenarioFileError):  # which tests of scenario files look at
-        plan_batch(**words)
+def _read(function: Callable[..., Any]) -> Callable[..., None]:
+    """The function, whose own clear errors are looked at by tests of its own."""
+
+    @wraps(function)
+    def called(*words: Any, **named: Any) -> None:
+        with contextlib.suppress(ScenarioFileError, ClaimError):
+            function(*words, **named)
+
+    return called
+
+
+class _WouldRunError(Exception):
+    """Everything was accepted."""
+
+
+def _not_run(function: Callable[..., Any], place: str) -> Callable[..., None]:
+    """The function, up to a place behind which it would run or write, before which it has refused what it refuses."""
+
+    @wraps(function)
+    def called(**words: Any) -> None:
+        before = set(Path().iterdir())
+        try:
+            with mock.patch(place, side_effect=_WouldRunError):
+                function(**words)
+        except (_WouldRunError, ScenarioFileError):
+            pass
+        except ParameterError:
+            assert set(Path().iterdir()) == before
+            raise
+
+    return called
+
+
+@wraps(check_folder)
+def _checked(out: Any) -> Any:
+    Path("checked").mkdir(exist_ok=True)
+    Path("checked", "manifest.json").write_text('{"format": 1, "records": {}}')
+    return check_folder(out)
+
+
+@wraps(draw_traces)
+def _traces(**words: Any) -> list[Any]:
+    return list(draw_traces(**words))
+
+
+@wraps(draw_pieces)
+def _pieces(**words: Any) -> Any:
+    return next(draw_pieces(**words))
+
+
+@wraps(best_boundaries_by_level)
+def _boundaries(**words: Any) -> list[Any]:
+    return list(best_boundaries_by_level(**words))
+
+
+@wraps(verdicts)
+def _verdicts(name: Any) -> Any:
+    return verdicts(name)
+
+
+@wraps(derivation)
+def _derivation(step: Any) -> Any:
+    return derivation(step)
 
 
 SMALL_RUN = {"jobs": 30, "warmup": 3, "seeds": 2, "root_seed": 1, "control": False, "workers": 1}
@@ -153,8 +256,7 @@ CALLS = _by_name(
     Call(RESULT.half_width, {"confidence": 0.95}),
     Call(draw_trace, {"size": mq.Exponential(1.0), "arrival_rate": 1.0, "jobs": 5, "seed": 1, "root_seed": 1},
          instead=FEW),
-    Call(lambda **words: list(draw_traces(**words)),
-         {"size": mq.Exponential(1.0), "arrival_rate": 1.0, "jobs": 5, "seeds": 2, "root_seed": 1}, instead=FEW),
+    Call(_traces, {"size": mq.Exponential(1.0), "arrival_rate": 1.0, "jobs": 5, "seeds": 2, "root_seed": 1}, instead=FEW),
     Call(Sample.of, {"sizes": [1.0, 2.0, 3.0]}),
     Call(fit_laws, {"sample": SAMPLE, "names": ["Exponential", "Weibull"]}),
     Call(quantile_pairs, {"sample": SAMPLE, "law": mq.Exponential(1.0), "count": 5}),
@@ -167,14 +269,53 @@ CALLS = _by_name(
                      "slowdown_factor": 0.5, "preemption_cost": 0.1, "memory": mq.LinearMemory(), "capacity": None,
                      "tokens_per_second": None, "arrival_rate": None}, 6, names=("root_seed",)),
     Call(check_name, {"path": "report.html"}, names=("out",)),
+    Call(arrival_times, {"name": "times", "times": TIMES}, fixed=("name",)),
+    Call(dispersion_indices, {"times": TIMES, "windows": [1.0, 10.0]}, 30),
+    Call(size_dependence, {"times": TIMES, "sizes": TIMES + 1, "window": 1.0}, 30),
+    Call(lewis_test, {"gaps": TIMES}, 20),
+    Call(ljung_box_test, {"values": TIMES, "lags": 2}, 20),
+    Call(TimeScale, {"arrival_rate": 0.1, "tokens_per_second": 5.0, "stretch": 1.0, "assumed_load": None}),
+    Call(SCALE.seconds, {"units": 5.0}),
+    Call(recommend, {"queue": FIT.recommendation.queue, "scale": SCALE, "sizes": TRACE.sizes, "times": TRACE.times,
+                     "levels": [2], "seed": 1, "jobs": 100}, 6, names=("root_seed",)),
+    Call(policy_in_words, {"policy": mq.FCFS()}),
+    Call(reading_notes, {"trace": TRACE}),
+    Call(law_in_words, {"law": FIT.laws[0]}),
+    Call(in_time, {"fit": FIT, "units": 5.0}),
+    *(Call(function, {"fit": FIT}, 4) for function in (checked_fit, as_mapping, verdict)),
+    *(Call(laid_out(function), {"fit": FIT}, 2) for function in (draw_arrivals, draw_response, draw_sizes)),
+    Call(html_report, {"fit": FIT}, 1),
+    Call(laid_out(draw_everything), {"fit": FIT, "heading": "a\nb"}, 4, instead={"heading": TEXTS | st.just("$x$ $")}),
+    Call(as_png, {"figure": FIGURE}, 4),
     Call(write_report, {"fit": FIT, "path": "absent/report.html"}, 1, names=("out",)),
     Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, "jobs": 1_100_000, "warmup": 10, "seeds": 1, "root_seed": 1,
                        "control": False, "workers": 1}, 6, fixed=("jobs",), instead={"seeds": COUNTS}),
-    Call(_planned, {"scenarios": EXAMPLE, "out": "out", "force": False, "notebooks": None}, 15),
+    Call(_pieces, {"size": mq.Exponential(1.0), "arrival_rate": 1.0, "jobs": 5, "seed": 1, "root_seed": 1},
+         instead=FEW),
+    Call(_boundaries, {"queue": DISCRETE, "levels": 2}),
+    Call(_read(read_scenarios), {"path": EXAMPLE, "notebooks": NOTEBOOKS}, names=("scenarios", "notebooks")),
+    Call(_checked, {"out": "checked"}, names=("check",)),
+    Call(_not_run(run_batch, "mlptsym.batch.running.held"),
+         {"scenarios": EXAMPLE, "out": "out", "jobs": 2, "dask": None, "force": True, "progress": False, "notebooks": NOTEBOOKS},
+         fixed=("out",)),
+    Call(_not_run(run_figures, "mlptsym.figures.runner._make_folder"),
+         {"names": ["fig01"], "out": "out", "parameters": {"gamma": 0.1}, "jobs": 2, "progress": False, "notebooks": NOTEBOOKS}, 15,
+         names=("figure", "parameter", "gamma"), fixed=("out",)),
+    Call(find_notebooks, {"folder": NOTEBOOKS}, names=("notebooks",)),
+    Call(_not_run(build_site, "mlptsym.figures.site.build._contents"), {"out": "site", "root": NOTEBOOKS.parent}, names=("notebooks",)),
+    Call(_read(decide), {"text": "rho == lambda*E[S]"}, names=("claim",)),
+    Call(_read(parse), {"text": "rho == lambda*E[S]"}, names=("claim",)),
+    Call(select, {"names": ["eq-6"]}, names=("entry",)),
+    Call(_verdicts, {"name": "eq-6"}, names=("entry",)),
+    Call(refutations, {"name": "eq-6"}, names=("entry",)),
+    Call(_derivation, {"step": ("a", 1)}, names=("steps",)),
+    Call(at_queue, {"expression": service_mean(), "queue": QUEUE, "ends": [1.0, 2.0], "values": {}}, 30),
+    Call(_read(plan_batch), {"scenarios": EXAMPLE, "out": "out", "force": False, "notebooks": None}, 15),
     Call(plan_figures, {"names": ["fig01"], "out": "out", "parameters": {"gamma": 0.1}, "notebooks": None}, 20,
          names=("figure", "parameter", "gamma", "trace_folder")),
     Call(sweep, {"function": type, "items": [1, -2], "threads": True}, 20,
          instead={"function": ANYTHING.filter(lambda value: not callable(value))}),
+    Call(scheduler_address, {"dask": "tcp://127.0.0.1:8786"}),
     Call(_in_parallel, {"jobs": 1, "dask": None}, 20),
 )  # fmt: skip
 
@@ -198,7 +339,7 @@ CELLS = st.one_of(
 )
 
 
-def _read(path: Path, content: bytes, **words: Any) -> Any:
+def _trace_in(path: Path, content: bytes, **words: Any) -> Any:
     """The trace in a file, which is in order, or `REFUSED`."""
     path.write_bytes(content)
     names = ("trace", "size_column", "time_column")
@@ -210,11 +351,14 @@ def _read(path: Path, content: bytes, **words: Any) -> Any:
     return trace
 
 
+NAMES_IN_A_FIT = ("load", "time_column", "size", "queue", "quantum", "sizes", "arrival_times")
+
+
 def _fitted(trace: Any) -> None:
     """Whatever could be read can be fitted, or says why not."""
     if trace is not REFUSED:
         words = {"trace": trace, "load": 0.8, "levels": [2], "jobs": 100, "preemption_cost": 0.1}
-        outcome(fit_trace, words, 30.0, names=("time_column", "size", "queue", "quantum", "sizes", "arrival_times"))
+        outcome(fit_trace, words, 30.0, names=NAMES_IN_A_FIT)
 
 
 @examples(12)
@@ -224,7 +368,7 @@ def test_any_cells_of_a_table(
 ) -> None:
     lines = [f'"{time}","{size}"' for time, size in rows]
     content = "\n".join(["arrived,tokens", *lines]).encode("utf-8", "replace") + b"\n" * whole
-    _fitted(_read(tmp_path_factory.getbasetemp() / "cells.csv", content, time_column="arrived"))
+    _fitted(_trace_in(tmp_path_factory.getbasetemp() / "cells.csv", content, time_column="arrived"))
 
 
 NUMBERS_OF_A_TRACE = st.sampled_from([1e-300, 1e-30, 1e-29, 1e-3, 1.0, 2.0, 7.0, 512.0, 1e6, 1e9])
@@ -238,7 +382,25 @@ def test_any_numbers_of_a_trace(
 ) -> None:
     lines = [f"{time!r},{size!r}" for time, size in zip(times, sizes, strict=False)]
     content = "\n".join(["arrived,tokens", *lines, ""]).encode()
-    _fitted(_read(tmp_path_factory.getbasetemp() / "numbers.csv", content, time_column="arrived"))
+    _fitted(_trace_in(tmp_path_factory.getbasetemp() / "numbers.csv", content, time_column="arrived"))
+
+
+@example([7.0] * 12, [1.0] * 12, 0.8)
+@examples(3)
+@given(
+    st.lists(st.sampled_from([1.0, 2.0, 7.0, 512.0, 1e9, 1e16, 1e-3, 1e-30, 1e-29]), min_size=12, max_size=40),
+    st.lists(st.sampled_from([1.0, 60.0, 0.0, 1e-9, 1e-30, 1e9, 1e30]), min_size=12, max_size=12) | st.none(),
+    st.sampled_from([0.8, 0.99, 1 - 2**-53, 1e-9, 1e-300]),
+)
+def test_extreme_traces_are_fitted_and_drawn(sizes: list[float], gaps: list[float] | None, load: float) -> None:
+    times = None if gaps is None else np.cumsum(np.resize(gaps, len(sizes)))
+    trace = RecordedTrace("t.csv", None, "tokens", "arrived", np.array(sizes), times, len(sizes))
+    words = {"trace": trace, "load": load, "levels": [2], "jobs": 100, "preemption_cost": 0.1}
+    fit = outcome(fit_trace, words, 30.0, names=NAMES_IN_A_FIT)
+    if fit is not REFUSED:
+        report = html_report if MANY > 1 else laid_out(draw_everything)
+        assert outcome(report, {"fit": fit, **({} if MANY > 1 else {"heading": ""})}) is not REFUSED
+        assert outcome(as_mapping, {"fit": fit}) is not REFUSED
 
 
 JSON = st.recursive(
@@ -252,7 +414,7 @@ JSON = st.recursive(
 @given(st.lists(st.fixed_dictionaries({}, optional={"arrived": JSON, "tokens": JSON}) | JSON, min_size=10, max_size=12))
 def test_any_objects_of_a_trace(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
     content = "\n".join([*map(json.dumps, rows), ""]).encode()
-    _read(tmp_path_factory.getbasetemp() / "objects.jsonl", content, time_column="arrived")
+    _trace_in(tmp_path_factory.getbasetemp() / "objects.jsonl", content, time_column="arrived")
 
 
 @examples(20)
@@ -287,7 +449,7 @@ def test_any_column_of_a_parquet_file(
     columns = {"tokens": pa.array(range(1, 13)), "arrived": pa.array(range(12))} | {place: made[kind]()}
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.table(columns), sink)
-    _read(tmp_path_factory.getbasetemp() / "any.parquet", sink.getvalue().to_pybytes(), time_column="arrived")
+    _trace_in(tmp_path_factory.getbasetemp() / "any.parquet", sink.getvalue().to_pybytes(), time_column="arrived")
 
 
 # Numbers that are allowed, and extreme -------------------------------------------------------------------------------

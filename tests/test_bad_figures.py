@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from bad_values import ANYTHING, Call, check_call
+from bad_values import ANYTHING, Call, check_call, laid_out
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
@@ -20,16 +24,27 @@ from mlptsym.figures import (
     read_figure_data,
     save_figure,
 )
-from mlptsym.figures.arrivals import response_by_arrival_rate
-from mlptsym.figures.base_load import at_load, best_name, capped_name, simulation_by_load, theory_by_load
-from mlptsym.figures.best_quanta import best_quanta, rules_of_thumb
-from mlptsym.figures.crossings import crossings, hazard_crossings
-from mlptsym.figures.parameter_sweeps import ParameterSweep, best_quanta_by_parameter, plateaus_by_threshold
-from mlptsym.figures.percentiles import percentile_name, percentiles_by_quantum
-from mlptsym.figures.quanta import level_name, optima_by_quantum, simulation_by_quantum, theory_by_quantum
-from mlptsym.figures.schematic import job_on_server
+from mlptsym.figures.arrivals import draw_arrivals, response_by_arrival_rate
+from mlptsym.figures.base_load import at_load, best_name, capped_name, draw_loads, simulation_by_load, theory_by_load
+from mlptsym.figures.best_quanta import best_quanta, jumps, piece, plateaus, rules_of_thumb, threshold_of
+from mlptsym.figures.crossings import crossings, draw_hazard_crossings, hazard_crossings
+from mlptsym.figures.parameter_sweeps import (
+    QUANTUM,
+    RATIO,
+    ParameterSweep,
+    best_curve,
+    best_quanta_by_parameter,
+    draw_best_quanta,
+    draw_plateaus,
+    plateaus_by_threshold,
+    rule_curve,
+    summary,
+)
+from mlptsym.figures.percentiles import draw_percentiles, percentile_name, percentiles_by_quantum
+from mlptsym.figures.quanta import draw_quanta, level_name, optima_by_quantum, simulation_by_quantum, theory_by_quantum
+from mlptsym.figures.schematic import draw_schematic, job_on_server
 from mlptsym.figures.unequal import best_quanta as best_unequal_quanta
-from mlptsym.figures.unequal import gain_by_levels, quanta_by_level, threshold_name
+from mlptsym.figures.unequal import draw_unequal, gain_by_levels, quanta_by_level, threshold_name
 
 QUEUE = mq.Queue(mq.Exponential(1.0), 0.5, slowdown_threshold=2.0, slowdown_factor=0.5, preemption_cost=0.1)
 CHAIN = best_unequal_quanta(QUEUE, 2)
@@ -37,6 +52,7 @@ SWEEP = ParameterSweep(QUEUE, "preemption_cost", 0.1, 0.2)
 FIGURES = Path(__file__).parents[1] / "figures"
 DATA = FigureData().with_curve("", "FCFS", "theory", [1, 2], [3, 4])
 RUN = {"jobs": 30, "warmup": 3, "seeds": 2, "root_seed": 1}
+FOUND = best_quanta(SWEEP.at, 2, 0.1, 0.2, points=2)
 SMALL = dict.fromkeys((*RUN, "points"), st.one_of(st.integers(-2, 12), ANYTHING.filter(lambda v: type(v) is not int)))
 CALLS = [
     Call(curve_style, {"index": 1}),
@@ -74,7 +90,84 @@ CALLS = [
     Call(best_unequal_quanta, {"queue": QUEUE, "levels": 2}),
     Call(gain_by_levels, {"queue": QUEUE, "chain": CHAIN, **RUN}, 8, instead=SMALL),
     Call(quanta_by_level, {"queue": QUEUE, "best": CHAIN[0]}),
+    Call(FigureData, {"rows": DATA.rows}),
+    Call(SWEEP.best, {"levels": 2, "points": 2}, 6),
+    Call(best_curve, {"levels": 2}),
+    Call(rule_curve, {"levels": 2}),
+    Call(jumps, {"found": FOUND}),
+    Call(plateaus, {"found": FOUND}),
+    Call(piece, {"found": FOUND[0]}),
+    Call(threshold_of, {"queue": QUEUE}),
 ]  # fmt: skip
+
+# Drawings: of anything, of the data of other figures, and of their own with a row lost or changed ----------------------
+
+PANELS = ["(a)", "(b)", "(c)", "(d)", "(e)"]
+BEST = FigureData()
+for panel in PANELS:
+    BEST = BEST.with_curve(panel, "θ*, k = 2", "theory", [0.1, 0.15, 0.15, 0.2], [2, 2, 3, math.inf])
+    BEST = BEST.with_curve(panel, "θ*, k = 2: ℓ_C/1", "marker", [0.1, 0.15], 2)
+LINES = FigureData()
+for panel in (QUANTUM, RATIO):
+    LINES = LINES.with_curve(panel, "γ = 0.1", "theory", [1, 2, 3], [1, 2, 2.5])
+    LINES = LINES.with_curve(panel, "γ = 0.1: plateau 1", "marker", [1, 2], [1, 2])
+LOADS = theory_by_load(QUEUE, [0.5, 0.9], [2]).with_curve("", "G", "simulation", [0.5, 0.9], [3, 4], standard_error=0.1)
+LOADS = LOADS.with_curve("", "G: left out, unstable, load 2", "marker", 0.95, math.inf)
+QUANTA = FigureData(theory_by_quantum(QUEUE, [2], 5.0, 4).rows + optima_by_quantum(QUEUE, [2]).rows)
+GAINS = quanta_by_level(QUEUE, CHAIN[0]).with_curve(
+    "gain over equal quanta", threshold_name(QUEUE), "theory", [2, 3], [0, 1]
+)
+DRAWN = {
+    "arrivals": response_by_arrival_rate({"a": QUEUE}, 3),
+    "crossings": hazard_crossings({"a": {"A/B": QUEUE}}, 5.0, 3),
+    "quanta": QUANTA.with_curve("", "FCFS", "simulation", 5.0, 3.0, standard_error=0.1),
+    "best": BEST,
+    "plateaus": LINES,
+    "percentiles": percentiles_by_quantum(QUEUE, [2], [1.0, 2.0], [0.5]),
+    "loads": LOADS,
+    "schematic": job_on_server(QUEUE, 4.0, 1.0, 3),
+    "unequal": GAINS,
+}
+LENGTHS = st.sampled_from([0.0, 1e-30, 0.5, 1.0, 1e30, 1e300, -1.0, math.inf, -math.inf])
+NAMES = st.sampled_from(["", "FCFS", "θ*, k = 2: ℓ_C/x", ": plateau x", "h_L", "$", r"$\frac$", "k = 数", "."])
+CHANGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "panel": NAMES, "curve": NAMES, "kind": st.sampled_from(["theory", "simulation", "marker"]), "x": LENGTHS,
+        "y": LENGTHS, "standard_error": LENGTHS.filter(lambda error: error >= 0),
+    },
+)  # fmt: skip
+
+
+def _altered(data: FigureData) -> st.SearchStrategy[FigureData]:
+    """The data with a row changed, or without some rows."""
+    places = st.integers(0, len(data.rows) - 1)
+    changed = st.builds(
+        lambda at, words: (*data.rows[:at], replace(data.rows[at], **words), *data.rows[at + 1 :]), places, CHANGES
+    )
+    lost = st.builds(lambda at, count: data.rows[:at] + data.rows[at + count :], places, st.integers(1, len(data.rows)))
+    return st.one_of(changed, changed, lost).map(FigureData)
+
+
+def _drawing(draw: Callable[..., Any], name: str, tried: int = 5, **good: Any) -> Call:
+    data = DRAWN[name]
+    instead = st.one_of(_altered(data), _altered(data), st.sampled_from([FigureData(), *DRAWN.values()]), ANYTHING)
+    return Call(laid_out(draw), {"data": data, **good}, tried, instead={"data": instead})
+
+
+DRAWINGS = [
+    _drawing(draw_arrivals, "arrivals", highest=1e5),
+    _drawing(draw_hazard_crossings, "crossings", mean_size=1.0, thresholds={"a": 2.0}),
+    _drawing(draw_quanta, "quanta", queue=QUEUE),
+    _drawing(draw_best_quanta, "best", sweeps=dict.fromkeys(PANELS, SWEEP)),
+    _drawing(draw_plateaus, "plateaus"),
+    _drawing(draw_percentiles, "percentiles", queue=QUEUE),
+    _drawing(draw_loads, "loads"),
+    _drawing(draw_schematic, "schematic"),
+    _drawing(draw_unequal, "unequal", names=(threshold_name(QUEUE),)),
+    Call(summary, {"data": BEST}, instead={"data": st.one_of(_altered(BEST), ANYTHING)}),
+]
+CALLS += DRAWINGS
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.function.__qualname__)

@@ -19,10 +19,13 @@ from bad_values import TEXTS, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlptsym.batch import running
+from mlptsym.batch.execution import Outcome
 from mlptsym.cli import main
 from mlptsym.cli.options import MEMORY_SYNTAX, SIZE_SYNTAX
-from mlptsym.figures import runner
+from mlptsym.figures import FigureData, runner
 from mlptsym.figures.site import build
+from mlptsym.ledger import paper_claims
 
 SECONDS = 20.0
 COMBINED = ("the numbers given are too large or too small", "queue Queue(", "there is not enough memory")
@@ -78,6 +81,7 @@ FEW = ["--jobs", "20", "--warmup", "2", "--seeds", "2", "--workers", "1"]
 TRACE = "\n".join(
     ["TIMESTAMP,ContextTokens,GeneratedTokens", *(f"{place**2},1,{place + 1}" for place in range(12)), ""]
 )
+DATA = FigureData().with_curve("", "T", "theory", [1, 2], [3, 4])
 USES = {
     "response": Use(["response", *SMALL, "--levels", "2", "--quantum", "1"], _any(*MODEL, *POLICY), flags=["--by-level"]),
     "percentiles": Use(["percentiles", *SMALL, "--levels", "2", "--quantum", "1"], _any(*MODEL, *POLICY, "--at")),
@@ -116,11 +120,15 @@ USES = {
     "show": Use(["verify"], _any("--show")),
     "claim": Use(["verify"], _any("--claim"), json=False),
     "table": Use(["verify", "eq-16"], {"--table": NAMES}),
+    "claims": Use(["verify", "claims"], {"--table": NAMES}),
+    "names": Use(["verify", "--names"], {"": WORDS, **_any("--show", "--claim", "--table")}, 6, flags=["--names"]),
     "figures": Use(["figures"], {"": WORDS, "--jobs": WORDS, "--parameter": WORDS, "--out": NAMES}, json=False),
     "parameter": Use(["figures", "fig06"], _any("--parameter"), 20, json=False),
     "site": Use(["site"], {"--out": NAMES}, 4, json=False),
     "batch": Use(["batch"], {"": NAMES, "--check": NAMES}, json=False),
-    "dry": Use(["batch", "s.yaml", "--dry-run"], {"--out": NAMES, "--jobs": COUNTS, "--check": NAMES}, json=False),
+    "dry": Use(["batch", "s.yaml", "--dry-run"], {"--out": NAMES, "--jobs": COUNTS, "--check": NAMES}, json=False,
+               flags=["--force", "--dry-run"]),
+    "run": Use(["batch", "s.yaml"], {"--jobs": COUNTS, "--out": NAMES}, 8, json=False, flags=["--force"]),
     "dask": Use(
         ["batch", "s.yaml"], {"--dask": WORDS.filter(lambda text: not re.search(r":\d+$", text))}, json=False
     ),
@@ -165,15 +173,17 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         runner, "run_tasks", lambda tasks, jobs, *_, **__: runner.integer("jobs", jobs, at_least=1) and []
     )
     monkeypatch.setattr(build, "find_sources", lambda *_: [])
+    monkeypatch.setattr(running, "execute", lambda *_: Outcome(None, {"fig02.csv": DATA.to_csv().encode()}))
+    monkeypatch.setattr(running, "_compile_kernels", lambda: None)
+    monkeypatch.setattr(paper_claims, "paper_claims", lambda _: ())
     return tmp_path
 
 
 @pytest.mark.parametrize("name", USES)
 def test_any_text_behind_any_option(name: str, quiet: Path) -> None:
     use = USES[name]
-    chosen = st.sampled_from(sorted(use.options)).flatmap(
-        lambda option: st.tuples(st.just(option), use.options[option])
-    )
+    options = {**use.options, **dict.fromkeys(use.flags, WORDS)}  # a flag takes no text
+    chosen = st.sampled_from(sorted(options)).flatmap(lambda option: st.tuples(st.just(option), options[option]))
 
     @examples(use.tried)
     @given(chosen, st.lists(st.sampled_from(sorted(use.flags)), max_size=2) if use.flags else st.just([]))

@@ -23,7 +23,7 @@ from mlptsym.batch.progress import Progress, shown
 from mlptsym.batch.scenarios import BatchRun, check_ranges, read_scenarios
 from mlptsym.figures.runner import available_processors
 from mlptsym.provenance import digest, source_revision, versions
-from mlptsym.sweeps import MOST_WORKERS, on_cluster, parallel, sweep_as_completed
+from mlptsym.sweeps import MOST_WORKERS, on_cluster, parallel, scheduler_address, sweep_as_completed
 from mlptsym.validation import ParameterError, flag, integer, path
 
 __all__ = ["Finished", "plan_batch", "run_batch"]
@@ -88,6 +88,7 @@ def plan_batch(
     """
     out = path("out", out, "the name of a folder")
     force = flag("force", force)
+    scenarios = path("scenarios", scenarios, "the name of a scenario file")
     runs = read_scenarios(scenarios, notebooks)
     known = _Known(out)
     plan = [(run, known.state(run)) for run in runs]
@@ -164,6 +165,8 @@ def run_batch(
         If a file cannot be written, the disk being full perhaps; what is in the folder is whole.
     """
     chosen = None if jobs is None else integer("jobs", jobs, at_least=1, at_most=MOST_WORKERS)
+    dask = None if dask is None else scheduler_address(dask)
+    progress = flag("progress", progress)
     out = path("out", out, "the name of a folder")
     plan = plan_batch(scenarios, out, force=force, notebooks=notebooks)
     with held(out) as workshop:

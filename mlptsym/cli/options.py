@@ -8,9 +8,11 @@ the library to refuse it and say what is allowed: ranges are stated in one place
 from __future__ import annotations
 
 import csv
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,6 +52,7 @@ __all__ = [
     "read_simulated_policy",
     "read_size",
     "scaled",
+    "with_queue",
 ]
 
 SIZE_SYNTAX: Mapping[str, str] = {
@@ -255,15 +258,15 @@ def read_memory(text: str) -> Memory:
 
 
 def read_queue(
-    size: str,
-    arrival_rate: str,
-    slowdown_threshold: str | None,
-    slowdown_factor: str,
-    preemption_cost: str,
-    memory: str,
-    capacity: str | None,
+    size: Size,
+    arrival_rate: ArrivalRate,
+    slowdown_threshold: SlowdownThreshold = None,
+    slowdown_factor: SlowdownFactor = "1",
+    preemption_cost: PreemptionCost = "0",
+    memory: MemoryLaw = "linear",
+    capacity: Capacity = None,
 ) -> Queue:
-    """The queue that the options describe.
+    """The queue that the options describe, which stand here and nowhere else: see `with_queue`.
 
     Raises
     ------
@@ -284,6 +287,26 @@ def read_queue(
         memory=read_memory(memory),
         capacity=None if capacity is None else read_number(capacity),
     )
+
+
+def with_queue(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes a ``queue``, with the options of `read_queue` in its place."""
+
+    def options_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+        found = inspect.signature(function, locals={"Queue": Any}, eval_str=True).parameters.items()
+        return {name: option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, option in found}
+
+    of_queue, own = options_of(read_queue), options_of(command)
+    del own["queue"]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        queue = read_queue(**{name: given.pop(name) for name in of_queue})
+        command(queue=queue, **given)
+
+    signature = inspect.Signature([*of_queue.values(), *own.values()])
+    run.__dict__["__signature__"], run.__annotations__ = signature, {}  # where Typer looks
+    return run
 
 
 def read_policy(

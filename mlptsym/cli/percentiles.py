@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mlptsym.cli.options import (
-    ArrivalRate,
-    Capacity,
     Json,
     Levels,
-    MemoryLaw,
     PolicyName,
-    PreemptionCost,
     Quanta,
     Quantum,
-    Size,
-    SlowdownFactor,
-    SlowdownThreshold,
     read_number,
     read_policy,
-    read_queue,
+    with_queue,
 )
 from mlptsym.cli.output import checked, format_number, print_json, print_rows, print_table
 from mlptsym.cli.theory import described, in_words, why_infinite
 from mlptsym.validation import number, refuse
+
+if TYPE_CHECKING:
+    from mlptsym.numeric.queue import Queue
 
 __all__ = ["EXAMPLES", "percentiles"]
 
@@ -38,14 +34,9 @@ Examples:
 """
 
 
+@with_queue
 def percentiles(
-    size: Size,
-    arrival_rate: ArrivalRate,
-    slowdown_threshold: SlowdownThreshold = None,
-    slowdown_factor: SlowdownFactor = "1",
-    preemption_cost: PreemptionCost = "0",
-    memory: MemoryLaw = "linear",
-    capacity: Capacity = None,
+    queue: Queue,
     policy: PolicyName = None,
     levels: Levels = None,
     quantum: Quantum = None,
@@ -60,7 +51,6 @@ def percentiles(
     from mlptsym.numeric.distribution import response_time_distribution
     from mlptsym.numeric.policies import FCFS
 
-    queue = read_queue(size, arrival_rate, slowdown_threshold, slowdown_factor, preemption_cost, memory, capacity)
     chosen = read_policy(queue, policy, levels, quantum, quanta)
     if chosen.lazy:
         refuse("policy", policy, "fcfs or mlpt here (mlpt-lazy can only be simulated)")

@@ -14,23 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mlptsym.cli.options import (
-    ArrivalRate,
-    Capacity,
     Json,
     Levels,
-    MemoryLaw,
     MinimumQuantum,
     PolicyName,
-    PreemptionCost,
     Preemptions,
     Quanta,
     Quantum,
-    Size,
-    SlowdownFactor,
-    SlowdownThreshold,
     read_number,
-    read_queue,
     read_simulated_policy,
+    with_queue,
 )
 from mlptsym.cli.output import checked, format_number, print_json, print_rows
 from mlptsym.cli.theory import described, in_words, why_infinite
@@ -45,14 +38,9 @@ __all__ = ["simulate"]
 _OF_CONTROL = ("controls", "degrees_of_freedom", "variance_reduction")
 
 
+@with_queue
 def simulate(
-    size: Size,
-    arrival_rate: ArrivalRate,
-    slowdown_threshold: SlowdownThreshold = None,
-    slowdown_factor: SlowdownFactor = "1",
-    preemption_cost: PreemptionCost = "0",
-    memory: MemoryLaw = "linear",
-    capacity: Capacity = None,
+    queue: Queue,
     policy: PolicyName = None,
     levels: Levels = None,
     quantum: Quantum = None,
@@ -84,7 +72,6 @@ def simulate(
     """Mean response time of a queue under FCFS, MLPT, lazy MLPT or the capped Gittins index, by simulation."""
     from mlptsym.simulation.simulate import simulate as run
 
-    queue = read_queue(size, arrival_rate, slowdown_threshold, slowdown_factor, preemption_cost, memory, capacity)
     chosen = read_simulated_policy(queue, policy, levels, quantum, quanta, preemptions, minimum_quantum)
     with _ended_by_interrupt():
         result = run(

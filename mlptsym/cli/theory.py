@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mlptsym.cli.options import (
-    ArrivalRate,
-    Capacity,
     Json,
     Levels,
-    MemoryLaw,
     PolicyName,
-    PreemptionCost,
     Quanta,
     Quantum,
-    Size,
-    SlowdownFactor,
-    SlowdownThreshold,
     read_number,
     read_policy,
-    read_queue,
+    with_queue,
 )
 from mlptsym.cli.output import checked, format_number, print_json, print_rows, print_table
 from mlptsym.validation import refuse
@@ -38,14 +31,9 @@ __all__ = ["described", "in_words", "optimize", "response", "why_infinite"]
 LONGEST_TABLE = 40
 
 
+@with_queue
 def response(
-    size: Size,
-    arrival_rate: ArrivalRate,
-    slowdown_threshold: SlowdownThreshold = None,
-    slowdown_factor: SlowdownFactor = "1",
-    preemption_cost: PreemptionCost = "0",
-    memory: MemoryLaw = "linear",
-    capacity: Capacity = None,
+    queue: Queue,
     policy: PolicyName = None,
     levels: Levels = None,
     quantum: Quantum = None,
@@ -64,7 +52,6 @@ def response(
     from mlptsym.numeric.policies import FCFS
     from mlptsym.numeric.response import level_table, solve
 
-    queue = read_queue(size, arrival_rate, slowdown_threshold, slowdown_factor, preemption_cost, memory, capacity)
     chosen = read_policy(queue, policy, levels, quantum, quanta)
     if chosen.lazy:
         refuse("policy", policy, "fcfs or mlpt here (mlpt-lazy can only be simulated)")
@@ -118,17 +105,12 @@ def response(
         )
 
 
+@with_queue
 def optimize(
-    size: Size,
-    arrival_rate: ArrivalRate,
+    queue: Queue,
     levels: Annotated[
         str, typer.Option("--levels", metavar="K", help="Number of priority levels, a whole number >= 2, or inf.")
     ],
-    slowdown_threshold: SlowdownThreshold = None,
-    slowdown_factor: SlowdownFactor = "1",
-    preemption_cost: PreemptionCost = "0",
-    memory: MemoryLaw = "linear",
-    capacity: Capacity = None,
     certify: Annotated[
         bool,
         typer.Option(
@@ -171,7 +153,6 @@ def optimize(
     from mlptsym.numeric.response import mean_response_time
     from mlptsym.numeric.unequal import optimal_quanta
 
-    queue = read_queue(size, arrival_rate, slowdown_threshold, slowdown_factor, preemption_cost, memory, capacity)
     count = read_number(levels)
     if objective != "mean":
         if certify or unequal:

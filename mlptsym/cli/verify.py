@@ -70,6 +70,9 @@ def verify(
         refuse("names", names or show or claim, "given alone: ENTRY names, --show, --claim or --names")
     if table is not None and names != ["claims"]:
         refuse("table", table, "left out, except with claims alone")
+    target = None if table is None else path("table", table)
+    if target is not None and target.is_dir():
+        refuse("table", table, "the name of a file, not of a folder")
     if list_names:
         status = _list(json=json)
     elif claim is not None:
@@ -77,7 +80,7 @@ def verify(
     elif show is not None:
         status = _show(show, json=json)
     elif names == ["claims"]:
-        status = _claims(None if table is None else path("table", table), json=json)
+        status = _claims(target, json=json)
     else:
         status = _verify(names or [], json=json)
     raise typer.Exit(status)

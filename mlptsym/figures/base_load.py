@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlptsym import validation
-from mlptsym.figures.drawing import columns, draw_curve, draw_points, empty_figure, legend_above, typeset
+from mlptsym.figures.drawing import checked_data, columns, draw_curve, draw_points, empty_figure, legend_above, typeset
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
 from mlptsym.numeric.capped import CappedGittins
@@ -177,6 +177,7 @@ def draw_loads(data: FigureData) -> Figure:
         Lines are theory, points with error bars of one standard error simulation; points of a policy that has no
         theory are joined by thin lines, for the eye.  An arrow at the upper edge stands where a policy is unstable.
     """
+    data = checked_data(data, "theory_by_load", lambda found: all(row.y > 0 for row in found.rows))
     with paper_style():
         figure, (axes,) = empty_figure("page", 3.3)
         names = dict.fromkeys(row.curve for kind in ("theory", "simulation") for row in data.select(kind=kind))
@@ -196,7 +197,7 @@ def draw_loads(data: FigureData) -> Figure:
             axes.set_ylim(0.8 * times.min(), 5 * times.max())
         axes.set(
             yscale="log",
-            xlim=(loads.min() - 0.02, 1.005) if times.size else (0, 1),
+            xlim=(min(loads.min(), 1.0) - 0.02, 1.005) if times.size else (0, 1),
             xlabel=r"base load $\rho_0 = \lambda\,\mathrm{E}[S]$",
             ylabel=r"mean response time $\mathrm{E}[T]$ (units of time)",
         )

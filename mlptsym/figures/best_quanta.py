@@ -56,7 +56,7 @@ class Found:
 
 def threshold_of(queue: Queue) -> float:
     """ℓ_C, also where β = 1; 0 if it is infinite."""
-    threshold = queue.slowdown_threshold
+    threshold = validation.instance("queue", queue, Queue, "a Queue").slowdown_threshold
     return 0.0 if threshold is None or math.isinf(threshold) else threshold
 
 
@@ -73,7 +73,7 @@ def piece(found: Found) -> tuple[str, int]:
     >>> [piece(Found(6.0, queue.slowdown_threshold, optimal_quantum(queue, k))) for k in (2, math.inf)]
     [('kink', 1), ('smooth', 1)]
     """
-    best = found.best
+    best = validation.instance("found", found, Found, "one of what best_quanta returns").best
     if best.kind not in {"smooth", "kink"}:
         return best.kind, 0
     ratio = min(found.threshold / best.quantum, best.levels - 1)
@@ -227,7 +227,7 @@ def _branch(here: Found, like: Found) -> tuple[float, float, str]:
 def plateaus(found: Sequence[Found]) -> dict[int, tuple[float, float]]:
     """First and last parameter at which θ* = ℓ_C/m, by m."""
     by_number: dict[int, list[float]] = {}
-    for one in found:
+    for one in _checked(found):
         kind, number = piece(one)
         if kind == "kink":
             by_number.setdefault(number, []).append(one.parameter)
@@ -238,9 +238,14 @@ def jumps(found: Sequence[Found]) -> tuple[tuple[float, float, float], ...]:
     """Parameter, θ* before and θ* after, of each jump."""
     return tuple(
         (left.parameter, left.best.quantum, right.best.quantum)
-        for left, right in _neighbours(found)
+        for left, right in _neighbours(_checked(found))
         if left.parameter == right.parameter
     )
+
+
+def _checked(found: Sequence[Found]) -> Sequence[Found]:
+    allowed = "what best_quanta returns"
+    return [validation.instance("found", one, Found, allowed) for one in validation.sequence("found", found, allowed)]
 
 
 def rules_of_thumb(

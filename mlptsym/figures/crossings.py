@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mlptsym import validation
 from mlptsym.figures.drawing import (
+    checked_data,
     columns,
     draw_curve,
     draw_threshold,
@@ -180,6 +181,13 @@ def draw_hazard_crossings(data: FigureData, mean_size: float, thresholds: Mappin
     -------
     matplotlib.figure.Figure
     """
+    data = checked_data(data, "hazard_crossings", _is_whole)
+    mean_size = validation.magnitude("mean_size", mean_size)
+    names = {row.panel for row in data.rows}
+    if not names <= validation.mapping("thresholds", thresholds, "a mapping of panels to numbers").keys():
+        validation.refuse("thresholds", thresholds, f"a mapping of all panels to numbers: {', '.join(sorted(names))}")
+    for name in names:
+        validation.number("thresholds", thresholds[name], at_least=0, infinite=True)
     with paper_style():
         panels = list(dict.fromkeys(row.panel for row in data.rows))
         curves = list(dict.fromkeys(row.curve for row in data.select(kind="theory")))
@@ -207,3 +215,9 @@ def draw_hazard_crossings(data: FigureData, mean_size: float, thresholds: Mappin
             first.plot([], [], **mark, label=kind)
         legend_above(figure, first, rows=1 if len(curves) <= 2 else 2)
         return figure
+
+
+def _is_whole(data: FigureData) -> bool:
+    """A hazard rate in each panel."""
+    curves = [data.select(panel, HAZARD, "theory") for panel in {row.panel for row in data.rows}]
+    return bool(curves) and all(curve and curve[-1].x > 0 for curve in curves)

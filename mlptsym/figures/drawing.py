@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.figures.record import FigureRow
-from mlptsym.figures.style import figure_size
+from mlptsym.figures.record import FigureData, FigureRow
+from mlptsym.figures.style import FONT, figure_size
+from mlptsym.validation import LARGEST, instance, refuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
+    "checked_data",
     "columns",
     "draw_curve",
     "draw_points",
@@ -24,6 +28,7 @@ __all__ = [
     "empty_figure",
     "legend_above",
     "mean_size_axis",
+    "plain",
     "typeset",
 ]
 
@@ -48,15 +53,51 @@ _MATHEMATICS = {
 _NAMES = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in _MATHEMATICS))
 
 
+def checked_data(data: object, source: str, is_whole: Callable[[FigureData], bool]) -> FigureData:
+    """The data that a drawing is made of.
+
+    Parameters
+    ----------
+    data : FigureData
+    source : str
+        What returns such data, for the message.
+    is_whole : callable
+        Whether everything is there that the drawing needs.
+
+    Raises
+    ------
+    ParameterError
+        If they are no figure data, a number is beyond 1e30 (y may be ``inf``), or they are not whole.
+    """
+    found = instance("data", data, FigureData, f"what {source} returns")
+    x, y, error = columns(found.rows)
+    if (np.abs(np.concatenate([x, y[y != np.inf], error])) > LARGEST).any() or not is_whole(found):
+        refuse("data", data, f"what {source} returns")
+    return found
+
+
 def typeset(name: str) -> str:
-    r"""The name of a panel or curve with its symbols set as mathematics.
+    r"""The name of a panel or curve with its symbols set as mathematics, as a label of matplotlib's.
 
     Examples
     --------
     >>> typeset("FCFS, ℓ_C = 3 E[L]")
     'FCFS, $\\ell_C$ = 3 $\\mathrm{E}[L]$'
     """
-    return _NAMES.sub(lambda found: f"${_MATHEMATICS[found.group()]}$", name)
+    return _NAMES.sub(lambda found: f"${_MATHEMATICS[found.group()]}$", plain(name).replace("$", r"\$"))
+
+
+def plain(text: str) -> str:
+    """A line of text in which each character that the font of the figures has not is replaced."""
+    return "".join(letter if ord(letter) in _glyphs() else "�" for letter in text)
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    """Characters that the font of the figures has."""
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(get_font(findfont(FONT)).get_charmap())
 
 
 def empty_figure(width: str, height: float, panels: int = 1, **layout: Any) -> tuple[Figure, list[Axes]]:
@@ -133,7 +174,9 @@ def draw_threshold(axes: Axes, threshold: float) -> None:
 
 
 def mean_size_axis(axes: Axes, mean_size: float, label: str) -> None:
-    """A second x axis on top, in units of the mean size E[L]."""
+    """A second x axis on top, in units of the mean size E[L], unless that is infinite."""
+    if math.isinf(mean_size):
+        return
 
     def in_mean_sizes(x: Any) -> Any:
         return x / mean_size

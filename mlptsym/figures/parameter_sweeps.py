@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from mlptsym import validation
 from mlptsym.figures.best_quanta import Found, best_quanta, plateaus, rules_of_thumb, threshold_of
-from mlptsym.figures.drawing import columns, draw_curve, empty_figure, legend_above, typeset
+from mlptsym.figures.drawing import checked_data, columns, draw_curve, empty_figure, legend_above, typeset
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import figure_size, line_style, paper_style
 from mlptsym.numeric.queue import Queue
@@ -61,7 +62,7 @@ class ParameterSweep:
     Raises
     ------
     ParameterError
-        If the name is another one, or the range is empty.
+        If the name is another one, the range is empty, or it reaches below 0 or beyond 1e30.
     """
 
     queue: Queue
@@ -72,7 +73,8 @@ class ParameterSweep:
     def __post_init__(self) -> None:
         validation.instance("queue", self.queue, Queue, "a Queue")
         validation.choice("name", self.name, NAMES)
-        validation.number("high", self.high, above=validation.number("low", self.low))
+        low = validation.number("low", self.low, at_least=0)
+        validation.number("high", self.high, above=low, at_most=validation.LARGEST)
 
     def at(self, value: float) -> Queue:
         """The queue for a value of the parameter."""
@@ -163,6 +165,7 @@ def summary(data: FigureData) -> tuple[str, ...]:
     ('(a): θ*, k = 2: ℓ_C/1 from 1 to 2', '(a): θ*, k = 2 jumps at 2 from 2 to 4 E[L]')
     """
     lines = []
+    data = checked_data(data, "best_quanta_by_parameter", _has_pairs)
     for panel in dict.fromkeys(row.panel for row in data.rows):
         ends = data.select(panel=panel, kind="marker")
         for first, last in zip(ends[::2], ends[1::2], strict=True):
@@ -171,6 +174,11 @@ def summary(data: FigureData) -> tuple[str, ...]:
             if left.curve == right.curve and left.x == right.x:
                 lines.append(f"{panel}: {left.curve} jumps at {left.x:.8g} from {left.y:.8g} to {right.y:.8g} E[L]")
     return tuple(lines)
+
+
+def _has_pairs(data: FigureData) -> bool:
+    """Whether all plateaus have two ends."""
+    return all(len(data.select(panel=panel, kind="marker")) % 2 == 0 for panel in {row.panel for row in data.rows})
 
 
 def draw_best_quanta(data: FigureData, sweeps: Mapping[str, ParameterSweep]) -> Figure:
@@ -188,11 +196,16 @@ def draw_best_quanta(data: FigureData, sweeps: Mapping[str, ParameterSweep]) -> 
     """
     from matplotlib.figure import Figure
 
+    data = checked_data(data, "best_quanta_by_parameter", lambda found: bool(found.select(kind="theory")))
+    allowed = "a mapping of five panels to ParameterSweep"
+    if len(validation.mapping("sweeps", sweeps, allowed)) != 5:
+        validation.refuse("sweeps", sweeps, allowed)
+    for panel, sweep in sweeps.items():
+        validation.instance("sweeps", panel, str, allowed)
+        validation.instance("sweeps", sweep, ParameterSweep, allowed)
     with paper_style():
         figure = Figure(figsize=figure_size("page", 4.2))
         first, *others = sweeps
-        if len(others) != 4:
-            validation.refuse("sweeps", len(sweeps), "five panels")
         mosaic: Any = [[first, others[0], others[1]], [first, others[2], others[3]]]
         panels = figure.subplot_mosaic(mosaic, width_ratios=(1.25, 1, 1))
         curves = list(dict.fromkeys(row.curve for row in data.select(kind="theory")))
@@ -291,6 +304,7 @@ def draw_plateaus(data: FigureData) -> Figure:
     matplotlib.figure.Figure
         On the plateaus the lines are thick.
     """
+    data = checked_data(data, "plateaus_by_threshold", _is_whole)
     with paper_style():
         figure, (left, right) = empty_figure("page", 3.0, 2)
         for axes, panel in ((left, QUANTUM), (right, RATIO)):
@@ -320,6 +334,14 @@ def draw_plateaus(data: FigureData) -> Figure:
         right.set_yticks(range(math.ceil(right.get_ylim()[1])))
         legend_above(figure, left, rows=1)
         return figure
+
+
+def _is_whole(data: FigureData) -> bool:
+    """In both panels curves over a range, some of them low enough to be drawn, and plateaus that are numbered."""
+    lines = [data.select(panel, kind="theory") for panel in (QUANTUM, RATIO)]
+    ranges = all(len({row.x for row in line if row.y <= HIGHEST}) > 1 for line in lines)
+    named = all(re.fullmatch(r".*: plateau [0-9]+", row.curve) for row in data.select(kind="marker"))
+    return ranges and named and all(row.y > 0 for row in data.rows)
 
 
 def _numbers(data: FigureData, panel: str, curve: str) -> list[int]:

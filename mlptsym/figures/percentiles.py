@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
-from mlptsym.figures.drawing import columns, draw_curve, draw_threshold, empty_figure, legend_above, typeset
+from mlptsym.figures.drawing import (
+    checked_data,
+    columns,
+    draw_curve,
+    draw_threshold,
+    empty_figure,
+    legend_above,
+    typeset,
+)
 from mlptsym.figures.quanta import level_name
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import line_style, paper_style
@@ -135,6 +143,8 @@ def draw_percentiles(data: FigureData, queue: Queue) -> Figure:
     -------
     matplotlib.figure.Figure
     """
+    data = checked_data(data, "percentiles_by_quantum for two or more quanta", _is_whole)
+    validation.instance("queue", queue, Queue, "a Queue")
     with paper_style():
         panels = list(dict.fromkeys(row.panel for row in data.rows))
         figure, all_axes = empty_figure("page", 2.7, panels=len(panels))
@@ -168,3 +178,10 @@ def draw_percentiles(data: FigureData, queue: Queue) -> Figure:
         all_axes[0].set_ylabel("percentile (units of time)")
         legend_above(figure, all_axes[0], rows=1)
         return figure
+
+
+def _is_whole(data: FigureData) -> bool:
+    """FCFS over a range of quanta in each panel."""
+    curves = [data.select(panel=panel, curve="FCFS") for panel in {row.panel for row in data.rows}]
+    ranges = all(curve and 0 < curve[0].x < curve[-1].x for curve in curves)
+    return bool(curves) and ranges and all(row.x > 0 and row.y > 0 for row in data.rows)

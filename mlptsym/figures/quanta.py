@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mlptsym import validation
 from mlptsym.figures.drawing import (
+    checked_data,
     columns,
     draw_curve,
     draw_points,
@@ -185,6 +186,7 @@ def optima_by_quantum(queue: Queue, levels: Sequence[float]) -> FigureData:
         every smaller quantum is, and no θ̂ where the rule gives no stable quantum.
     """
     data = FigureData()
+    validation.instance("queue", queue, Queue, "a Queue")
     for k in validation.level_counts("levels", levels, at_least=2):
         best = optimal_quantum(queue, k)
         rule = rule_of_thumb(queue, k)
@@ -209,6 +211,8 @@ def draw_quanta(data: FigureData, queue: Queue) -> Figure:
     matplotlib.figure.Figure
         Lines are theory, points with error bars of one standard error simulation.
     """
+    data = checked_data(data, "theory_by_quantum", _is_whole)
+    validation.instance("queue", queue, Queue, "a Queue")
     with paper_style():
         figure, (axes,) = empty_figure("page", 3.3)
         curves = dict.fromkeys(row.curve for kind in ("theory", "simulation") for row in data.select(kind=kind))
@@ -240,3 +244,9 @@ def draw_quanta(data: FigureData, queue: Queue) -> Figure:
         mean_size_axis(axes, queue.size.mean, r"$\theta/\mathrm{E}[L]$")
         legend_above(figure, axes, rows=2)
         return figure
+
+
+def _is_whole(data: FigureData) -> bool:
+    """FCFS over a range of quanta, beside whatever there is."""
+    fcfs = data.select(curve="FCFS", kind="theory")
+    return bool(fcfs) and fcfs[-1].x > 0 and all(row.y > 0 for row in data.rows)

@@ -27,7 +27,16 @@ from mlptsym.validation import MOST_POINTS, ParameterError, choice, number, numb
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMNS", "KINDS", "FigureData", "FigureRow", "read_figure_data", "save_figure", "write_whole"]
+__all__ = [
+    "COLUMNS",
+    "KINDS",
+    "FigureData",
+    "FigureRow",
+    "check_figure",
+    "read_figure_data",
+    "save_figure",
+    "write_whole",
+]
 
 COLUMNS = ("panel", "curve", "kind", "x", "y", "standard_error")
 KINDS = ("theory", "simulation", "marker")
@@ -95,6 +104,10 @@ class FigureData:
     """
 
     rows: tuple[FigureRow, ...] = ()
+
+    def __post_init__(self) -> None:
+        for row in validation.instance("rows", self.rows, tuple, "a tuple of FigureRow"):
+            validation.instance("rows", row, FigureRow, "a tuple of FigureRow")
 
     def with_curve(
         self, panel: str, curve: str, kind: str, x: object, y: object, *, standard_error: object = None
@@ -261,8 +274,7 @@ def save_figure(figure: Figure, data: FigureData, name: str, folder: str | os.Pa
 
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", _text("name", name)):
         refuse("name", name, "a file name of letters, digits, '_', '-' and '.'")
-    if not callable(getattr(figure, "savefig", None)):
-        refuse("figure", figure, "a matplotlib figure")
+    check_figure(figure)
     validation.instance("data", data, FigureData, "a FigureData")
     contents = {"csv": data.to_csv().encode()}
     with paper_style(), _laid_out(figure):
@@ -295,6 +307,13 @@ def _laid_out(figure: Figure) -> Iterator[None]:
             yield
         finally:
             figure.set_layout_engine(engine)
+
+
+def check_figure(figure: object) -> None:
+    """Refuse what matplotlib has not drawn."""
+    from matplotlib.figure import Figure
+
+    validation.instance("figure", figure, Figure, "a matplotlib figure")
 
 
 def write_whole(path: Path, content: bytes) -> Path:

@@ -36,7 +36,7 @@ from mlptsym.figures.parameters import (
     read_parameters,
 )
 from mlptsym.figures.progress import shown_progress
-from mlptsym.validation import ParameterError, integer, path, refuse
+from mlptsym.validation import ParameterError, flag, instance, integer, path, refuse, sequence
 
 __all__ = [
     "FigureRun",
@@ -197,12 +197,7 @@ def plan_figures(
 
 
 def _texts(name: str, values: object) -> Sequence[str]:
-    if not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
-        refuse(name, values, "a sequence of texts")
-    for value in values:
-        if not isinstance(value, str):
-            refuse(name, value, "a text")
-    return values
+    return [instance(name, value, str, "a text") for value in sequence(name, values, "a sequence of texts")]
 
 
 def _values(figure: str, path: Path, given: Mapping[str, object] | Sequence[str]) -> dict[str, Any]:
@@ -257,6 +252,7 @@ def run_figures(
         If something asked for is unknown or not allowed, or the output folder cannot be written.
     """
     tasks = plan_figures(names, out, parameters, notebooks)
+    progress = flag("progress", progress)
     return run_tasks(tasks, available_processors() if jobs is None else jobs, progress)
 
 

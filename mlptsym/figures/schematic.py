@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlptsym import validation
-from mlptsym.figures.drawing import columns, draw_curve
+from mlptsym.figures.drawing import checked_data, columns, draw_curve
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import figure_size, line_style, paper_style
 from mlptsym.numeric.queue import Queue
@@ -73,6 +74,7 @@ def draw_schematic(data: FigureData) -> Figure:
     """
     from matplotlib.figure import Figure
 
+    data = checked_data(data, "job_on_server", _is_whole)
     with paper_style():
         figure = Figure(figsize=figure_size("page", 2.45))
         panels = figure.subplot_mosaic(
@@ -81,6 +83,14 @@ def draw_schematic(data: FigureData) -> Figure:
         _draw_queue(panels["queue"])
         _draw_job(panels["memory"], panels["rate"], data)
         return figure
+
+
+def _is_whole(data: FigureData) -> bool:
+    """Both curves, and one place each for the capacity and the preemption."""
+    curves = [data.select(panel=panel, kind="theory") for panel in ("memory", "rate")]
+    marks = [data.select(curve=curve) for curve in ("capacity", "preemption")]
+    positive = all(curve and curve[-1].x > 0 and 0 < curve[-1].y < math.inf for curve in curves)
+    return positive and all(len(mark) == 1 and math.isfinite(mark[0].y) for mark in marks)
 
 
 def _draw_queue(axes: Axes) -> None:

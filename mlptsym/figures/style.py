@@ -28,6 +28,8 @@ COLUMN_WIDTH = 3.4
 PAGE_WIDTH = 7.0
 """Width of both columns, in inches."""
 
+FONT = "STIXGeneral"
+
 # Ordered by lightness (L* = 0, 32, 46, 54, 64, 72): the curves stay apart in grey and for colour-blind readers.
 _COLOURS = ("#000000", "#882255", "#0072B2", "#D55E00", "#44AA99", "#DDAA33")
 _LINE_STYLES = (
@@ -61,7 +63,7 @@ def paper_parameters() -> dict[str, Any]:
         "figure.constrained_layout.h_pad": 0.02,
         "figure.constrained_layout.w_pad": 0.02,
         "savefig.dpi": 300,
-        "font.family": "STIXGeneral",
+        "font.family": FONT,
         "mathtext.fontset": "stix",
         "font.size": 8,
         "axes.titlesize": 8,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mlptsym import validation
-from mlptsym.figures.drawing import columns, draw_curve, draw_points, empty_figure, legend_above, typeset
+from mlptsym.figures.drawing import checked_data, columns, draw_curve, draw_points, empty_figure, legend_above, typeset
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.unequal import LARGEST, OptimalQuanta, best_boundaries_by_level
+from mlptsym.numeric.unequal import OptimalQuanta, best_boundaries_by_level
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,8 +40,7 @@ def threshold_name(queue: Queue) -> str:
 
 def best_quanta(queue: Queue, levels: int) -> tuple[OptimalQuanta, ...]:
     """The best quanta for k = 2, …, ``levels``."""
-    validation.instance("queue", queue, Queue, "a Queue")
-    return tuple(best_boundaries_by_level(queue, validation.integer("levels", levels, at_least=2, at_most=LARGEST)))
+    return tuple(best_boundaries_by_level(queue, levels))
 
 
 def gain_by_levels(
@@ -71,7 +70,8 @@ def gain_by_levels(
     from mlptsym.simulation.simulate import simulate_many
 
     name = threshold_name(queue)
-    chain = _checked(chain)
+    for best in validation.sequence("chain", chain, "a sequence of what optimal_quanta returns"):
+        validation.instance("chain", best, OptimalQuanta, "a sequence of what optimal_quanta returns")
     data = FigureData().with_curve(
         GAIN, name, "theory", [best.levels for best in chain], [100 * best.gain for best in chain]
     )
@@ -83,12 +83,6 @@ def gain_by_levels(
         mean = float(gains.mean())
         data = data.with_curve(GAIN, name, "simulation", best.levels, mean, standard_error=error)
     return data
-
-
-def _checked(chain: object) -> Sequence[OptimalQuanta]:
-    if not isinstance(chain, Sequence) or not all(isinstance(best, OptimalQuanta) for best in chain):
-        validation.refuse("chain", chain, "a sequence of what optimal_quanta returns")
-    return chain
 
 
 def _equal(best: OptimalQuanta) -> Policy:
@@ -120,6 +114,14 @@ def draw_unequal(data: FigureData, names: Sequence[str]) -> Figure:
     """Draw the data of `gain_by_levels` and `quanta_by_level` for several queues, whose curves have these names."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
+    allowed = "a sequence of at least one name of a curve in the data"
+    if not validation.sequence("names", names, allowed):
+        validation.refuse("names", names, allowed)
+    data = checked_data(
+        data, "gain_by_levels", lambda found: all(0 < row.y < math.inf for row in found.select(_QUANTA))
+    )
+    for name in names:
+        validation.choice("names", name, sorted({row.curve for row in data.rows}))
     with paper_style():
         figure, (left, right) = empty_figure("page", 2.9, 2)
         for index, name in enumerate(names):

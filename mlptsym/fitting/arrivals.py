@@ -8,18 +8,20 @@ significant.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym.numeric.arrays import floats
-from mlptsym.validation import LARGEST, SMALLEST, refuse
+from mlptsym.validation import LARGEST, SMALLEST, integer, number, numbers, refuse
 
 __all__ = [
     "ArrivalStatistics",
     "Departure",
     "arrival_statistics",
+    "arrival_times",
     "dispersion_indices",
     "lewis_test",
     "ljung_box_test",
@@ -32,6 +34,7 @@ FEWEST_ARRIVALS = 10
 WINDOWS = (10.0, 100.0, 1000.0)  # in mean gaps
 FEWEST_WINDOWS = 8
 LAGS = 20
+MOST_WINDOWS, MOST_LAGS = 10**7, 1000
 SIGNIFICANT = 1e-3
 # Gap CVs and indices of dispersion (one for Poisson) that are close to Poisson, and far from it.
 CLOSE, FAR = 1.25, 2.0
@@ -125,18 +128,10 @@ def arrival_statistics(times: ArrayLike) -> ArrivalStatistics:
     >>> round(statistics.rate, 2), round(statistics.gap_cv, 2), statistics.departure
     (2.03, 0.99, 'none')
     """
-    array = floats("times", times, finite=True)
-    if array.ndim != 1 or array.size < FEWEST_ARRIVALS:
-        refuse("times", times, f"a one-dimensional sequence of at least {FEWEST_ARRIVALS} numbers")
+    array = arrival_times("times", times)
     gaps = np.diff(array)
-    if (gaps < 0).any():
-        refuse("times", times, "non-decreasing")
-    if array[-1] > LARGEST:
-        refuse("times", float(array[-1]), f"numbers of at most {LARGEST:g}")
     span = float(array[-1] - array[0])
     mean = span / gaps.size
-    if not mean >= SMALLEST:
-        refuse("times", float(array[0]), "not the same for every request, nor almost so")
     return ArrivalStatistics(
         arrivals=array.size,
         span=span,
@@ -150,30 +145,81 @@ def arrival_statistics(times: ArrayLike) -> ArrivalStatistics:
     )
 
 
-def dispersion_indices(times: Floats, windows: list[float]) -> tuple[tuple[float, float], ...]:
+def arrival_times(name: str, times: ArrayLike) -> Floats:
+    """Arrival times as an array, if they are as `arrival_statistics` needs them.
+
+    Raises
+    ------
+    ParameterError
+        If they are not.
+    """
+    array = _amounts(name, times, FEWEST_ARRIVALS)
+    if (np.diff(array) < 0).any():
+        refuse(name, times, "non-decreasing")
+    if not array[-1] - array[0] >= SMALLEST * (array.size - 1):
+        refuse(name, float(array[0]), "not the same for every request, nor almost so")
+    return array
+
+
+def _amounts(name: str, values: ArrayLike, fewest: int) -> Floats:
+    array = floats(name, values, finite=True)
+    if array.ndim != 1 or array.size < fewest:
+        refuse(name, values, f"a one-dimensional sequence of at least {fewest} numbers")
+    if array.max() > LARGEST:
+        refuse(name, float(array.max()), f"numbers of at most {LARGEST:g}")
+    return array
+
+
+def dispersion_indices(times: ArrayLike, windows: Sequence[float]) -> tuple[tuple[float, float], ...]:
     """Variance over mean of the number of arrivals in windows of one length, for each length that fits eight times.
+
+    Parameters
+    ----------
+    times : array of float, shape (arrivals,)
+        As for `arrival_statistics`.
+    windows : sequence of float
+        Lengths in the unit of the times; at most ten million of each fit.
+
+    Raises
+    ------
+    ParameterError
+        If a time or a length is outside its range.
 
     Examples
     --------
     >>> dispersion_indices(np.arange(0.5, 1000.0), [10.0, 500.0])
     ((10.0, 0.0),)
     """
+    times = arrival_times("times", times)
     span = float(times[-1] - times[0])
     found = []
-    for window in windows:
-        number = int(span // window)
-        if number >= FEWEST_WINDOWS:
+    for window in numbers("windows", windows, at_least=span / MOST_WINDOWS, minimum_length=0):
+        whole = int(span // window)
+        if whole >= FEWEST_WINDOWS:
             places = ((times - times[0]) / window).astype(np.int64)
-            counts = np.bincount(places[places < number], minlength=number)
+            counts = np.bincount(places[places < whole], minlength=whole)
             found.append((window, float(counts.var(ddof=1) / counts.mean())))
     return tuple(found)
 
 
-def size_dependence(times: Floats, sizes: Floats, window: float = WINDOWS[1]) -> Departure | None:
+def size_dependence(times: ArrayLike, sizes: ArrayLike, window: float = WINDOWS[1]) -> Departure | None:
     """Whether requests are larger or smaller when more of them arrive, which the theory takes them not to be.
 
     Spearman's correlation between the number of arrivals in windows and the mean size there, and its p-value; windows
     of 100 mean gaps, None if fewer than eight fit or one of the two never changes.
+
+    Parameters
+    ----------
+    times : array of float, shape (requests,)
+        As for `arrival_statistics`.
+    sizes : array of float, shape (requests,)
+    window : float
+        In mean gaps; at most ten million of them fit.
+
+    Raises
+    ------
+    ParameterError
+        If a number is outside its range, or there are not as many sizes as times.
 
     Examples
     --------
@@ -183,11 +229,16 @@ def size_dependence(times: Floats, sizes: Floats, window: float = WINDOWS[1]) ->
     """
     from scipy.stats import spearmanr
 
+    times = arrival_times("times", times)
+    sizes = _amounts("sizes", sizes, 1)
+    if sizes.size != times.size:
+        refuse("sizes", sizes, f"as many numbers as there are times ({times.size})")
+    window = number("window", window, at_least=(times.size - 1) / MOST_WINDOWS, at_most=LARGEST)
     length = window * float(times[-1] - times[0]) / (times.size - 1)
-    number = int((times[-1] - times[0]) // length)
+    whole = int((times[-1] - times[0]) // length)
     places = ((times - times[0]) / length).astype(np.int64)
-    counts = np.bincount(places, minlength=number)[:number]
-    work = np.bincount(places, weights=sizes, minlength=number)[:number]
+    counts = np.bincount(places, minlength=whole)[:whole]
+    work = np.bincount(places, weights=sizes, minlength=whole)[:whole]
     means = work[counts > 0] / counts[counts > 0]
     counts = counts[counts > 0]
     if counts.size < FEWEST_WINDOWS or np.ptp(counts) == 0 or np.ptp(means) == 0:
@@ -196,31 +247,44 @@ def size_dependence(times: Floats, sizes: Floats, window: float = WINDOWS[1]) ->
     return Departure(float(correlation), float(p_value))
 
 
-def lewis_test(gaps: Floats) -> Departure:
+def lewis_test(gaps: ArrayLike) -> Departure:
     """Lewis's test that gaps are independent and exponential, whatever their rate.
 
     With the gaps in increasing order, G_(1) ≤ … ≤ G_(n), the normalised spacings (n+1−j)(G_(j) − G_(j−1)) are again
     independent and exponential, so their partial sums over their total are ordered uniform numbers: Kolmogorov and
     Smirnov's test, with nothing estimated (Durbin 1961; Lewis 1965; Kim and Whitt, Choosing arrival process models for
     service systems, 2014).
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two gaps, one is negative or infinite, or the largest is below 1e-30.
     """
     from scipy.stats import kstest
 
-    ordered = np.sort(gaps)
-    spacings = np.diff(ordered, prepend=0.0) * np.arange(gaps.size, 0, -1)
+    ordered = np.sort(_amounts("gaps", gaps, 2))
+    if not ordered[-1] >= SMALLEST:
+        refuse("gaps", gaps, "not all zero, nor almost so")
+    spacings = np.diff(ordered, prepend=0.0) * np.arange(ordered.size, 0, -1)
     sums = np.cumsum(spacings)
     result = kstest(sums[:-1] / sums[-1], "uniform", method="asymp")
     return Departure(float(result.statistic), float(result.pvalue))
 
 
-def ljung_box_test(values: Floats, lags: int = LAGS) -> Departure:
+def ljung_box_test(values: ArrayLike, lags: int = LAGS) -> Departure:
     """Ljung and Box's test that values are independent, on their ranks, so that a heavy tail does not matter.
 
     Q = n(n+2) Σ r_h²/(n−h) over ``lags`` lags, fewer for short traces, is χ² with as many degrees of freedom.
+
+    Raises
+    ------
+    ParameterError
+        If a value is negative, infinite or NaN, or ``lags`` is no whole number from 1 to 1000.
     """
     from scipy.stats import chi2, rankdata
 
-    ranks = rankdata(values)
+    ranks = rankdata(_amounts("values", values, 1))
+    lags = integer("lags", lags, at_least=1, at_most=MOST_LAGS)
     centred = ranks - ranks.mean()
     total, count = float(centred @ centred), centred.size
     lags = min(lags, count // 5)

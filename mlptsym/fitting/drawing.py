@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlptsym.figures.drawing import plain
+from mlptsym.figures.record import check_figure
 from mlptsym.figures.style import figure_size, line_style, paper_style, point_style
-from mlptsym.fitting.fit import TraceFit, policy_in_words
+from mlptsym.fitting.fit import TraceFit, checked_fit, policy_in_words
 from mlptsym.fitting.laws import quantile_pairs
 from mlptsym.numeric.policies import MLPT
-from mlptsym.validation import refuse
+from mlptsym.validation import instance, refuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +30,7 @@ Floats = NDArray[np.float64]
 SHOWN_LAWS = 3
 BINS = 60
 LOAD_WINDOWS = 120
+LARGEST_WHOLE = 2**52  # up to here there are halves between whole numbers
 HEIGHT = 2.6
 DOTS_PER_INCH = 200
 GREY = "#bfbfbf"
@@ -36,6 +39,7 @@ LIMIT: Mapping[str, Any] = {"color": "#7f7f7f", "linestyle": ":", "linewidth": 0
 
 def draw_sizes(fit: TraceFit) -> Figure:
     """Histogram of the sizes with the best laws, and their Q–Q plot."""
+    checked_fit(fit)
     figure, (left, right) = _pair()
     with paper_style():
         _histogram(fit, left)
@@ -45,6 +49,7 @@ def draw_sizes(fit: TraceFit) -> Figure:
 
 def draw_arrivals(fit: TraceFit) -> Figure:
     """Work that arrives over time, and the gaps between arrivals beside exponential ones; for a trace with times."""
+    _times(checked_fit(fit))
     figure, (left, right) = _pair()
     with paper_style():
         _offered_load(fit, left)
@@ -54,6 +59,7 @@ def draw_arrivals(fit: TraceFit) -> Figure:
 
 def draw_response(fit: TraceFit) -> Figure:
     """Mean response time against the quantum, and the tail of the response time: theory, and what the trace says."""
+    checked_fit(fit)
     figure, (left, right) = _pair()
     with paper_style():
         _sweep(fit, left)
@@ -65,14 +71,16 @@ def draw_everything(fit: TraceFit, heading: str) -> Figure:
     """All of these in one picture, below some lines of text."""
     from matplotlib.figure import Figure
 
-    rows = 2 if fit.arrivals is None else 3
-    lines = heading.count("\n") + 1
-    head = 0.2 + 0.135 * lines
+    rows = 2 if checked_fit(fit).arrivals is None else 3
+    instance("heading", heading, str, "some lines of text")
+    lines = heading.split("\n")
+    head = 0.2 + 0.135 * len(lines)
     with paper_style():
         figure = Figure(figsize=figure_size("page", rows * HEIGHT + head))
         parts: Any = figure.subfigures(2, 1, height_ratios=[head, rows * HEIGHT])
         top, bottom = parts[0], parts[1]
-        top.text(0.015, 0.98, heading, va="top", ha="left", fontsize=7.5, linespacing=1.3)
+        shown = "\n".join(map(plain, lines))
+        top.text(0.015, 0.98, shown, va="top", ha="left", fontsize=7.5, linespacing=1.3, parse_math=False)
         axes = bottom.subplots(rows, 2)
         _histogram(fit, axes[0, 0])
         _quantiles(fit, axes[0, 1])
@@ -87,6 +95,7 @@ def draw_everything(fit: TraceFit, heading: str) -> Figure:
 def as_png(figure: Figure) -> bytes:
     """A figure as the content of a PNG file, the same for the same figure."""
     picture = io.BytesIO()
+    check_figure(figure)
     with paper_style():
         figure.savefig(picture, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
     return picture.getvalue()
@@ -115,14 +124,13 @@ def _times(fit: TraceFit) -> Floats:
 def _histogram(fit: TraceFit, axes: Axes) -> None:
     """Part of the sizes for each factor e of size, so that areas on the logarithmic axis are probabilities."""
     sizes = fit.trace.sizes
-    edges = (
-        np.geomspace(sizes.min(), sizes.max(), BINS + 1)
-        if sizes.min() < sizes.max()
-        else sizes[0] * np.array([0.9, 1.1])
-    )
-    if np.all(sizes == np.floor(sizes)):
+    low, high = sizes.min(), sizes.max()
+    edges = np.geomspace(low, high, BINS + 1)
+    if np.all(sizes == np.floor(sizes)) and high < LARGEST_WHOLE:
         edges = np.unique(np.round(edges)) + 0.5  # between whole numbers, so that no bin is empty by rounding
-        edges = np.insert(edges, 0, sizes.min() - 0.5)
+        edges = np.insert(edges, 0, low - 0.5)
+    elif low == high:
+        edges = low * np.array([0.9, 1.1])
     widths = np.diff(np.log(edges))
     height = np.histogram(sizes, edges)[0] / sizes.size / widths
     axes.stairs(height, edges, fill=True, color=GREY, label="trace")

@@ -12,11 +12,11 @@ from mlptsym.fitting.reading import FAULTS, RecordedTrace
 from mlptsym.fitting.recommend import DEFAULT_LEVELS, JOBS, Recommendation, TimeScale, recommend, time_scale
 from mlptsym.numeric.laws import Empirical
 from mlptsym.numeric.memory import LinearMemory, Memory
-from mlptsym.numeric.policies import FCFS, Policy
+from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
-from mlptsym.validation import ParameterError, refuse
+from mlptsym.validation import ParameterError, instance
 
-__all__ = ["TraceFit", "fit_trace", "policy_in_words", "reading_notes"]
+__all__ = ["TraceFit", "checked_fit", "fit_trace", "policy_in_words", "reading_notes"]
 
 DOMINANT = 0.01  # a size, or a gap, that makes up so much of the whole is pointed out
 LONGEST_GAP = 0.2
@@ -93,8 +93,7 @@ def fit_trace(
     ParameterError
         If a number is outside its range, or all requests of the trace have the same time.
     """
-    if not isinstance(trace, RecordedTrace):
-        refuse("trace", trace, "a trace from read_trace")
+    instance("trace", trace, RecordedTrace, "a trace from read_trace")
     arrivals = None if trace.times is None else _arrivals(trace)
     law = Empirical(trace.sizes)
 
@@ -120,6 +119,11 @@ def fit_trace(
     return TraceFit(trace, sample, laws, arrivals, dependence, with_rate, recommendation, warnings)
 
 
+def checked_fit(fit: object) -> TraceFit:
+    """What `fit_trace` returned; anything else is refused."""
+    return instance("fit", fit, TraceFit, "what fit_trace returns")
+
+
 def _arrivals(trace: RecordedTrace) -> ArrivalStatistics:
     try:
         return arrival_statistics(trace.times)  # type: ignore[arg-type]
@@ -141,11 +145,14 @@ def policy_in_words(policy: Policy) -> str:
     """
     if isinstance(policy, FCFS):
         return "FCFS"
+    allowed = "FCFS, or MLPT with a single quantum"
+    instance("policy", instance("policy", policy, MLPT, allowed).quantum, float, allowed)
     return f"MLPT, k = {'∞' if math.isinf(policy.levels) else policy.levels}, θ = {policy.quantum:.6g}"
 
 
 def reading_notes(trace: RecordedTrace) -> tuple[str, ...]:
     """What was found wrong with a trace while reading it, a sentence each."""
+    instance("trace", trace, RecordedTrace, "a trace from read_trace")
     notes = [
         f"{entry.count:,} {'row' if entry.count == 1 else 'rows'} dropped: {FAULTS[entry.fault]} "
         f"(first in line {entry.first_line})"

@@ -29,7 +29,7 @@ from mlptsym.numeric.laws import (
     Weibull,
     law_parameters,
 )
-from mlptsym.validation import SMALLEST, ParameterError, choice, instance, integer, refuse
+from mlptsym.validation import SMALLEST, ParameterError, choice, instance, integer, refuse, sequence
 
 __all__ = ["FittedLaw", "QuantilePairs", "Sample", "fit_laws", "quantile_pairs"]
 
@@ -206,8 +206,8 @@ def fit_laws(sample: Sample, names: Sequence[str] | None = None) -> tuple[Fitted
     ('LogNormal', 4.99, 0.9)
     """
     instance("sample", sample, Sample, "a Sample")
-    if names is not None and (isinstance(names, str) or not isinstance(names, Sequence)):
-        refuse("names", names, "a sequence of names of laws")
+    if names is not None:
+        sequence("names", names, "a sequence of names of laws")
     if len(sample.values) + (sample.cap is not None) < 2 or len(sample.values) < 2:
         return ()
     fits = [_fitted(sample, law) for law in _candidates(sample.grouped(), names)]
@@ -308,6 +308,8 @@ def _improved(sample: Sample, build: Callable[[Floats], Law], start: Sequence[fl
             return math.inf
         return -likelihood if math.isfinite(likelihood) else math.inf
 
+    if math.isinf(cost(np.asarray(start, dtype=np.float64))):
+        refuse("start", start, "parameters of a law with a finite likelihood")
     found = minimize(
         cost,
         np.asarray(start, dtype=np.float64),

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from mlptsym.fitting.arrivals import arrival_times
 from mlptsym.fitting.laws import Sample
+from mlptsym.numeric.arrays import floats
 from mlptsym.numeric.laws import Empirical
 from mlptsym.numeric.optimum import Optimum, optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
@@ -21,7 +23,7 @@ from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import mean_response_time, solve
 from mlptsym.simulation.simulate import response_times
 from mlptsym.simulation.traces import draw_trace
-from mlptsym.validation import LARGEST, SMALLEST, ParameterError, integer, magnitude, number, numbers, refuse
+from mlptsym.validation import LARGEST, SMALLEST, ParameterError, instance, integer, magnitude, number, numbers, refuse
 
 __all__ = [
     "DEFAULT_LEVELS",
@@ -71,9 +73,16 @@ class TimeScale:
     stretch: float | None
     assumed_load: float | None = None
 
+    def __post_init__(self) -> None:
+        number("arrival_rate", self.arrival_rate, at_least=SMALLEST**2, at_most=LARGEST**2)
+        for name in ("tokens_per_second", "stretch", "assumed_load"):
+            if (value := getattr(self, name)) is not None:
+                number(name, value, above=0)
+
     def seconds(self, units: float) -> float | None:
         """A time in seconds, if the speed is known."""
-        return None if self.tokens_per_second is None else units / self.tokens_per_second
+        time = number("units", units, at_least=0, infinite=True)
+        return None if self.tokens_per_second is None else time / self.tokens_per_second
 
 
 def time_scale(
@@ -137,7 +146,8 @@ def time_scale(
     else:
         rate = (recorded or 1.0) / (speed or 1.0)  # both are given
     if not SMALLEST**2 <= rate <= LARGEST**2:
-        name, value = ("tokens_per_second", speed) if speed is not None else ("arrival_rate", wanted)
+        given = {"load": busy, "tokens_per_second": speed, "arrival_rate": wanted}
+        name, value = next(item for item in given.items() if item[1] is not None)
         refuse(name, value, "such that between 1e-60 and 1e60 jobs arrive in a unit of service time")
     if recorded is None:
         return TimeScale(rate, speed, None, assumed)
@@ -274,8 +284,8 @@ class Recommendation:
 def recommend(
     queue: Queue,
     scale: TimeScale,
-    sizes: Floats,
-    times: Floats | None,
+    sizes: ArrayLike,
+    times: ArrayLike | None,
     levels: Sequence[float] = DEFAULT_LEVELS,
     *,
     seed: int = 0,
@@ -290,7 +300,7 @@ def recommend(
     scale : TimeScale
     sizes : array of float, shape (requests,)
     times : array of float, shape (requests,), or None
-        Arrival times in seconds.
+        Arrival times in seconds, as for `arrival_statistics`.
     levels : sequence of float
         Numbers of levels to look at, each >= 2 or ``inf``; at most 20 of them.
     seed : int
@@ -305,8 +315,14 @@ def recommend(
     Raises
     ------
     ParameterError
-        If a number is outside its range.
+        If a number is outside its range, or there are not as many sizes as times.
     """
+    instance("queue", queue, Queue, "a Queue")
+    instance("scale", scale, TimeScale, "what time_scale returns")
+    sizes = _sizes(sizes)
+    times = None if times is None else arrival_times("times", times)
+    if times is not None and times.size != sizes.size:
+        refuse("sizes", sizes, f"as many numbers as there are times ({times.size})")
     seed = integer("root_seed", seed, at_least=0)
     jobs = integer("jobs", jobs, at_least=100, at_most=10**7)
     counts = numbers("levels", levels, at_least=2, infinite=True, maximum_length=MOST_OPTIMA)
@@ -325,6 +341,13 @@ def recommend(
     found = [comparison.policy.quantum for comparison in comparisons if isinstance(comparison.policy, MLPT)]
     sweep = _sweep(queue, swept, found, sizes, arrivals)
     return Recommendation(queue, scale, optima, tuple(comparisons), recommended, sweep)
+
+
+def _sizes(sizes: ArrayLike) -> Floats:
+    array = floats("sizes", sizes, above=0, finite=True)
+    if array.ndim != 1 or not array.size or not SMALLEST <= array.min() <= array.max() <= LARGEST:
+        refuse("sizes", sizes, f"a one-dimensional sequence of numbers from {SMALLEST:g} to {LARGEST:g}")
+    return array
 
 
 def _policy(queue: Queue, optimum: Optimum) -> MLPT:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mlptsym import validation
 from mlptsym.figures.record import write_whole
 from mlptsym.figures.style import paper_style
-from mlptsym.fitting.fit import TraceFit, policy_in_words, reading_notes
+from mlptsym.fitting.fit import TraceFit, checked_fit, policy_in_words, reading_notes
 from mlptsym.fitting.laws import FittedLaw
 from mlptsym.fitting.reading import FAULTS
 from mlptsym.fitting.recommend import Comparison, Outcome
@@ -48,9 +48,9 @@ def in_time(fit: TraceFit, units: float) -> str:
 
     An infinite one is ``inf``.
     """
-    if not math.isfinite(units):
+    if math.isinf(validation.number("units", units, at_least=0, infinite=True)):
         return "inf"
-    seconds = fit.recommendation.scale.seconds(units)
+    seconds = checked_fit(fit).recommendation.scale.seconds(units)
     if seconds is None:
         return f"{units:,.1f} token times"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
@@ -58,7 +58,7 @@ def in_time(fit: TraceFit, units: float) -> str:
 
 def verdict(fit: TraceFit) -> str:
     """The recommendation in a sentence or two."""
-    found = fit.recommendation
+    found = checked_fit(fit).recommendation
     best, fcfs = found.best, found.fcfs
     if not found.stable:
         return f"The server is overloaded (base load {found.queue.base_load:.4g}): no policy keeps up."
@@ -89,7 +89,7 @@ def _objection(best: Comparison) -> str:
 
 def as_mapping(fit: TraceFit) -> dict[str, Any]:
     """Everything as plain values; times in units of service time, those of arrivals in seconds."""
-    trace, found = fit.trace, fit.recommendation
+    trace, found = checked_fit(fit).trace, fit.recommendation
     sizes = trace.sizes
     arrivals = None if fit.arrivals is None else asdict(fit.arrivals) | {"departure": fit.arrivals.departure}
     return {
@@ -186,7 +186,7 @@ def write_report(fit: TraceFit, path: str | os.PathLike[str]) -> Path:
     ParameterError
         If the name has another ending, or the file cannot be written.
     """
-    validation.instance("fit", fit, TraceFit, "what fit_trace returns")
+    checked_fit(fit)
     target = check_name(path)
     content = html_report(fit).encode() if target.suffix.lower() == ".html" else _picture(fit)
     try:
@@ -215,7 +215,7 @@ def _picture(fit: TraceFit) -> bytes:
     from mlptsym.fitting.drawing import as_png, draw_everything
 
     lines = [_title(fit), verdict(fit), *_wrapped(fit.warnings)]
-    return as_png(draw_everything(fit, "\n".join(line.replace("$", r"\$") for line in lines)))
+    return as_png(draw_everything(fit, "\n".join(lines)))
 
 
 def _wrapped(sentences: tuple[str, ...]) -> list[str]:
@@ -233,6 +233,7 @@ def html_report(fit: TraceFit) -> str:
     """The report as one HTML page with its pictures inside, which loads nothing."""
     from mlptsym.fitting.drawing import draw_arrivals, draw_response, draw_sizes
 
+    checked_fit(fit)
     sections = [
         f"<p class='verdict'>{escape(verdict(fit))}</p>",
         _list("warnings", fit.warnings),
@@ -440,6 +441,7 @@ def _law_table(fit: TraceFit) -> str:
 
 def law_in_words(law: FittedLaw) -> str:
     """A fitted law with its parameters to four digits."""
+    validation.instance("law", law, FittedLaw, "one of what fit_laws returns")
     return f"{law.name}, {_parameters(law)}"
 
 

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -19,6 +19,7 @@ from sympy.core.relational import Relational
 
 from mlptsym.ledger.entry import Refutation, Step, Verdict
 from mlptsym.ledger.typesetting import in_latex
+from mlptsym.numeric.queue import Queue
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment
 from mlptsym.symbolic.symbols import (
     arrival_rate,
@@ -30,9 +31,7 @@ from mlptsym.symbolic.symbols import (
     slowdown_factor,
     slowdown_threshold,
 )
-
-if TYPE_CHECKING:
-    from mlptsym.numeric.queue import Queue
+from mlptsym.validation import instance, mapping, number, numbers, refuse
 
 __all__ = [
     "Derivation",
@@ -46,6 +45,7 @@ __all__ = [
 ]
 
 DIGITS = 12
+LONGEST_ENDS = 1000
 WIDEST = 240
 """Characters of LaTeX beyond which an equation is set on two lines."""
 LEAVES = (
@@ -95,6 +95,10 @@ def derivation(*steps: Step | tuple[str, Any]) -> Derivation:
     served in one quantum: 0.554209933732
     its mean: -0.352269042211
     """
+    allowed = "a Step, or a pair of an operation in words and what it gave"
+    for step in steps:
+        if not isinstance(step, Step) and len(instance("steps", step, tuple, allowed)) != 2:
+            refuse("steps", step, allowed)
     return Derivation(tuple(step if isinstance(step, Step) else Step(*step) for step in steps))
 
 
@@ -192,7 +196,7 @@ def verdicts(*names: str) -> VerdictTable:
     """
     from mlptsym.ledger.registry import select
 
-    entries = select([name for text in names for name in text.split()])
+    entries = select([name for text in names for name in instance("entry", text, str, "names of entries").split()])
     return VerdictTable(tuple(Verdict(entry, entry.check(entry.claim()), (), 0.0) for entry in entries))
 
 
@@ -225,8 +229,10 @@ def refutations(name: str) -> RefutationTable:
     """
     from mlptsym.ledger.registry import select, verify
 
-    (verdict,) = verify(select([name]))
-    return RefutationTable(verdict.refutations)
+    verdicts = [*verify(select([name]))]
+    if len(verdicts) != 1:
+        refuse("entry", name, "one entry of the ledger, and not a section")
+    return RefutationTable(verdicts[0].refutations)
 
 
 def _how(verdict: Verdict) -> str:
@@ -272,22 +278,33 @@ def at_queue(
     >>> round(at_queue(service_mean(), queue) - queue.mean_service_time, 12)
     0.0
     """
-    threshold, factor = queue.slowdown
+    allowed = "a formula in the quantities of the model, the ends given and further symbols with values"
+    threshold, factor = instance("queue", queue, Queue, "a Queue").slowdown
+    ends = numbers("ends", ends, above=0, minimum_length=0, maximum_length=LONGEST_ENDS)
+    further = {
+        symbol: number("values", value, infinite=True)
+        for symbol, value in mapping(
+            "values", {} if values is None else values, "a mapping of symbols to numbers"
+        ).items()
+    }
     known: dict[sp.Expr, float] = {
         arrival_rate: queue.arrival_rate,
         preemption_cost: queue.preemption_cost,
         slowdown_threshold: threshold,
         slowdown_factor: factor,
-        **(values or {}),
+        **further,
     }
     places = {boundary[r]: float(end) for r, end in enumerate(ends, start=1)}
     costs = {cost[r]: float(queue.restore_cost(end)) for r, end in enumerate(ends, start=1)}
     known |= places | costs | ({quantum: float(ends[0])} if len(ends) == 1 else {})
-    for moment in expression.atoms(UpperMoment):
+    for moment in instance("expression", expression, sp.Expr, allowed).atoms(UpperMoment):
         order, at, variable = moment.args
         place = float(at.xreplace(known))
         known[moment] = _moment(queue, int(order), place, of_size=variable == size)
-    return float(expression.xreplace(known))
+    found = expression.xreplace(known)
+    if found.free_symbols or not found.is_extended_real:
+        refuse("expression", expression, allowed)
+    return float(found)
 
 
 def _moment(queue: Queue, order: int, place: float, *, of_size: bool) -> float:

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NoReturn
 
+from mlptsym.validation import instance
+
 __all__ = ["Call", "ClaimError", "Literal", "Name", "Node", "Power", "Product", "Sum", "parse"]
 
 LONGEST = 2000
@@ -154,7 +156,7 @@ def parse(text: str) -> tuple[Node, Node]:
     Traceback (most recent call last):
     mlptsym.ledger.grammar.ClaimError: position 12: expected ==
     """
-    parser = _Parser(text)
+    parser = _Parser(instance("claim", text, str, "a text such as 'rho == lambda*E[S]'"))
     left = parser.sum(1)
     parser.expect("==")
     right = parser.sum(1)

@@ -24,7 +24,7 @@ from mlptsym.ledger import (
     waiting,
 )
 from mlptsym.ledger.entry import Entry, Verdict, verify_entry
-from mlptsym.validation import refuse
+from mlptsym.validation import instance, refuse, sequence
 
 __all__ = ["BY_NAME_ONLY", "SECTIONS", "all_entries", "select", "verify"]
 
@@ -81,19 +81,20 @@ def select(names: Sequence[str] = ()) -> tuple[Entry, ...]:
     ['eq-16', 'efficiency']
     """
     known = all_entries()
-    if not names:
+    if not sequence("names", names, "a sequence of names of entries and sections"):
         return tuple(known.values())
     sections = SECTIONS | BY_NAME_ONLY
     known |= {entry.name: entry for section in BY_NAME_ONLY.values() for entry in section()}
     chosen: dict[str, Entry] = {}
     for name in names:
+        instance("entry", name, str, "an entry or section of the ledger")
         if name in sections:
             chosen |= {entry.name: entry for entry in sections[name]()}
         elif name in known:
             chosen[name] = known[name]
         else:
             every = {known_name.lower(): known_name for known_name in (*known, *sections)}
-            close = [every[match] for match in difflib.get_close_matches(str(name).lower(), every, n=4, cutoff=0.5)]
+            close = [every[match] for match in difflib.get_close_matches(name.lower(), every, n=4, cutoff=0.5)]
             hint = f"close: {', '.join(close)}" if close else f"a section is one of {', '.join(sections)}"
             refuse("entry", name, f"an entry or section of the ledger ({hint})")
     return tuple(chosen.values())

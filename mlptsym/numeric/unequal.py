@@ -121,15 +121,14 @@ def optimal_quanta(queue: Queue, levels: int = 3) -> OptimalQuanta:
     >>> [round(quantum, 1) for quantum in best.quanta], f"{best.gain:.2%}"
     ([838.2, 1600.9], '0.85%')
     """
-    if not isinstance(queue, Queue):
-        validation.refuse("queue", queue, "a Queue")
-    k = validation.integer("levels", levels, at_least=2, at_most=LARGEST)
-    *_, best = best_boundaries_by_level(queue, k)
+    *_, best = best_boundaries_by_level(queue, levels)
     return best
 
 
 def best_boundaries_by_level(queue: Queue, levels: int) -> Iterator[OptimalQuanta]:
     """`optimal_quanta` for k = 2, 3, …, ``levels``, each of which starts from the one before."""
+    validation.instance("queue", queue, Queue, "a Queue")
+    levels = validation.integer("levels", levels, at_least=2, at_most=LARGEST)
     fcfs = mean_response_time(queue, FCFS())
     problem = _Problem.of(queue, fcfs) if math.isfinite(fcfs) else None
     boundaries, value = np.empty(0), fcfs

@@ -101,14 +101,14 @@ def find_sources(root: Path) -> tuple[Source, ...]:
     """
     sources: list[Source] = []
     for section in SECTIONS:
-        folder = root / section
+        folder = path("root", root, "a folder") / section
         notebooks = sorted(folder.glob("*.ipynb"))
         if not notebooks:
             refuse("notebooks", section, "a folder with notebooks: they come with a checkout of mlptsym")
-        sources += [Source(path, section, read_notebook(path)["cells"]) for path in notebooks]
+        sources += [Source(place, section, read_notebook(place)["cells"]) for place in notebooks]
         sources += [
-            Source(path, section, [_markdown_cell(path.read_text(encoding="utf-8"))])
-            for path in sorted(folder.glob("*.md"))
+            Source(place, section, [_markdown_cell(place.read_text(encoding="utf-8"))])
+            for place in sorted(folder.glob("*.md"))
         ]
     return tuple(sources)
 

@@ -1,0 +1,193 @@
+"""Every public name is thrown bad values at, or stands in a list here with the reason why not.
+
+Public is what an ``__all__`` names, in any module below the command line, and every public method of a class named there,
+if it takes arguments.  A name is covered by a `Call` of test_bad_calls or test_bad_figures: of itself, or of what wraps it.
+The lists below hold the rest: modules whose names only the package itself calls, with values it has checked before; and
+single names of modules that users call.  What a notebook imports can be in no list of modules.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_bad_calls
+import test_bad_figures
+
+import mlptsym
+
+ROOT = Path(__file__).parents[1]
+
+EXPRESSIONS = "takes and gives SymPy expressions, which refuse what is none in words of their own"
+CHECKED = "works on queues, policies and arrays that the functions in front of it have checked"
+ENTRIES = "statements of the ledger and the means to prove them: a user names them, and does not call them"
+ARGUMENTS = "test_bad_options throws texts at every option of every command"
+PLUMBING = {
+    "mlptsym.cli": ARGUMENTS,
+    "mlptsym.symbolic": EXPRESSIONS,
+    "mlptsym.compile": EXPRESSIONS,
+    "mlptsym.validation": "the checks themselves, see test_validation",
+    "mlptsym.provenance": "digests of bytes",
+    "mlptsym.ledger": ENTRIES,
+    "mlptsym.numeric.arrays": "checks arrays itself, for the functions in front of it",
+    **dict.fromkeys(
+        (
+            f"mlptsym.numeric.{name}"
+            for name in (
+                "breaks", "enclosure", "foreground", "gittins_atoms", "gittins_table", "intervals", "inversion", "jumps",
+                "level_loop", "levels", "machine_code", "minima", "remainder", "response_moments", "service_hazard",
+                "service_measure", "waiting_transform",
+            )
+        ),
+        CHECKED,
+    ),
+    "mlptsym.simulation.control": CHECKED,
+    "mlptsym.simulation.gittins_kernel": CHECKED,
+    "mlptsym.simulation.kernels": CHECKED,
+    "mlptsym.simulation.streaming": CHECKED,
+    "mlptsym.figures.drawing": "draws on matplotlib's axes what the drawing of a whole figure has checked",
+    "mlptsym.figures.notebook_process": "the process notebooks run in, which gets checked tasks",
+    "mlptsym.figures.parameters": "what plan_figures and read_scenarios check notebooks and their parameters with",
+    "mlptsym.figures.progress": "shows the progress of runs that are planned",
+    "mlptsym.figures.site.mathml": "typesets the formulas of notebooks that are stored",
+    "mlptsym.figures.site.rendering": "typesets the formulas of notebooks that are stored",
+    **dict.fromkeys(
+        (
+            f"mlptsym.batch.{name}"
+            for name in ("collected", "execution", "gallery", "lock", "names", "progress", "ranges")
+        ),
+        "runs, collects and shows what plan_batch has checked",
+    ),
+}  # fmt: skip
+"""Modules and packages, with the reason why no user calls what is in them."""
+
+RESULT = "made by the package: what a function returns, or the error it raises"
+NAMES = {
+    **dict.fromkeys(
+        (
+            "mlptsym.batch.manifest.Record", "mlptsym.batch.running.Finished", "mlptsym.batch.scenarios.BatchRun",
+            "mlptsym.batch.scenarios.ScenarioFileError", "mlptsym.figures.best_quanta.Found",
+            "mlptsym.figures.crossings.Crossing", "mlptsym.figures.runner.FigureRun", "mlptsym.figures.runner.FigureTask",
+            "mlptsym.figures.site.build.Source", "mlptsym.fitting.arrivals.ArrivalStatistics",
+            "mlptsym.fitting.arrivals.Departure", "mlptsym.fitting.fit.TraceFit", "mlptsym.fitting.laws.FittedLaw",
+            "mlptsym.fitting.laws.QuantilePairs", "mlptsym.fitting.laws.Sample", "mlptsym.fitting.reading.Dropped",
+            "mlptsym.fitting.reading.Layout", "mlptsym.fitting.reading.RecordedTrace",
+            "mlptsym.fitting.recommend.Comparison", "mlptsym.fitting.recommend.Outcome",
+            "mlptsym.fitting.recommend.QuantumSweep", "mlptsym.fitting.recommend.Recommendation",
+            "mlptsym.fitting.recommend.Tail", "mlptsym.numeric.certify.Certificate",
+            "mlptsym.numeric.distribution.LevelDistribution", "mlptsym.numeric.distribution.ResponseTimeDistribution",
+            "mlptsym.numeric.gittins.GittinsIndex", "mlptsym.numeric.gradient.QuantumSlopes",
+            "mlptsym.numeric.gradient.ResponseGradient", "mlptsym.numeric.objectives.ObjectiveOptimum",
+            "mlptsym.numeric.optimum.Optimum", "mlptsym.numeric.response.LevelTable", "mlptsym.numeric.response.Solution",
+            "mlptsym.numeric.two_levels.TwoLevelTerms", "mlptsym.numeric.unequal.OptimalQuanta",
+            "mlptsym.simulation.simulate.SimulationResult", "mlptsym.simulation.traces.Trace",
+            "mlptsym.sweeps.ClusterLostError",
+        ),
+        RESULT,
+    ),
+    **dict.fromkeys(
+        ("mlptsym.batch.manifest.is_whole", "mlptsym.batch.manifest.land", "mlptsym.batch.manifest.read_manifest",
+         "mlptsym.batch.manifest.result_folders", "mlptsym.batch.scenarios.check_ranges",
+         "mlptsym.figures.record.check_figure", "mlptsym.figures.record.write_whole", "mlptsym.figures.runner.run_tasks",
+         "mlptsym.figures.site.build.find_sources", "mlptsym.sweeps.sweep_as_completed"),
+        "a step of run_batch, run_figures, build_site or save_figure, which check first",
+    ),
+    **dict.fromkeys(
+        ("mlptsym.fitting.laws.Sample.total", "mlptsym.fitting.laws.Sample.total_observed",
+         "mlptsym.fitting.laws.Sample.at_cap", "mlptsym.numeric.gittins.index_of_law",
+         "mlptsym.numeric.gradient.level_depth", "mlptsym.numeric.laws.SizeLaw.partial_moments",
+         "mlptsym.numeric.laws.Empirical.partial_moments", "mlptsym.numeric.laws.Lomax.partial_moments",
+         "mlptsym.numeric.response.moments_needed"),
+        CHECKED,
+    ),
+    "mlptsym.numeric.laws.SizeLaw": "the base of the size laws",
+    "mlptsym.numeric.memory.Memory": "the base of the memory laws",
+    "mlptsym.numeric.objectives.Objective": "made by best_quantum_for of what it is given",
+    "mlptsym.numeric.objectives.Objective.of": "made by best_quantum_for of what it is given",
+    "mlptsym.numeric.objectives.Objective.value": CHECKED,
+}  # fmt: skip
+"""Single names, with the reason why no bad values are thrown at them."""
+
+
+def _called(function: Callable[..., Any]) -> str:
+    inner = inspect.unwrap(function)
+    inner = getattr(inner, "__func__", inner)
+    return f"{inner.__module__}.{inner.__qualname__}"
+
+
+COVERED = {_called(call.function) for call in (*test_bad_calls.CALLS.values(), *test_bad_figures.CALLS)}
+
+
+def _takes_arguments(function: Any) -> bool:
+    return any(name != "self" for name in inspect.signature(function).parameters)
+
+
+def _with_methods(value: Any, name: str) -> Iterator[str]:
+    if not inspect.isclass(value):
+        yield from [name] if _takes_arguments(value) else []
+        return
+    yield from [name] if _takes_arguments(value.__init__) else []
+    for method, written in vars(value).items():
+        plain = getattr(written, "__func__", written)
+        if not method.startswith("_") and inspect.isfunction(plain) and _takes_arguments(getattr(value, method)):
+            yield f"{name}.{method}"
+
+
+@cache
+def public() -> dict[str, str]:
+    """Every public callable with arguments, by full name, with its module."""
+    found = {}
+    for module in pkgutil.walk_packages(mlptsym.__path__, "mlptsym."):
+        home = import_module(module.name)
+        for name in getattr(home, "__all__", ()):
+            value = getattr(home, name)
+            if callable(value) and getattr(value, "__module__", None) == module.name:
+                found |= dict.fromkeys(_with_methods(value, f"{module.name}.{name}"), module.name)
+    return found
+
+
+def _is_plumbing(module: str) -> bool:
+    return any(module == known or module.startswith(f"{known}.") for known in PLUMBING)
+
+
+def imported_by_notebooks() -> set[str]:
+    """Full names of what the notebooks import from the package."""
+    names = set()
+    for path in [*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("derivations/*.ipynb")]:
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            source = "".join(cell["source"]) if cell["cell_type"] == "code" else ""
+            for module, listed in re.findall(r"^from (mlptsym[\w.]*) import (\([^)]*\)|.*)", source, re.MULTILINE):
+                for name in re.findall(r"(\w+)(?: as \w+)?,?", listed.strip("()")):
+                    value = getattr(import_module(module), name, None)
+                    if inspect.isroutine(value) or inspect.isclass(value):
+                        names.add(f"{value.__module__}.{name}")
+    return names
+
+
+def test_every_public_name_is_thrown_bad_values_at_or_excepted() -> None:
+    missing = [
+        name for name, module in public().items() if not (name in COVERED or name in NAMES or _is_plumbing(module))
+    ]
+    assert missing == [], "add a Call to test_bad_calls.py, or a reason to this file"
+
+
+def test_what_notebooks_import_is_thrown_bad_values_at() -> None:
+    imported = {name for name in imported_by_notebooks() if not name.startswith("mlptsym.symbolic.")}
+    assert len(imported) > 50
+    covered = COVERED | {name.rpartition(".")[0] for name in COVERED}  # a class is covered with one of its methods
+    assert imported & public().keys() - covered == set()
+
+
+@pytest.mark.parametrize("name", [*PLUMBING, *NAMES])
+def test_no_exception_is_out_of_date(name: str) -> None:
+    """What is excepted exists, and no Call has it."""
+    assert name not in COVERED
+    assert name in public() if name in NAMES else any(module.startswith(name) for module in public().values())
