@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mlptsym import validation
 from mlptsym.numeric.breaks import bends, point_masses
 from mlptsym.numeric.gradient import response_gradient
+from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.optimum import Optimum, optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
@@ -135,11 +136,8 @@ def best_boundaries_by_level(queue: Queue, levels: int) -> Iterator[OptimalQuant
     for k in range(2, levels + 1):
         equal = optimal_quantum(queue, k)
         if problem is not None:
-            starts = [*_common(equal), *_with_one_more(boundaries, queue)]
-            for found in problem.descents(starts):
-                there = float(problem.values(found[:, None])[0])
-                if there < value * (1 - TIE):
-                    boundaries, value = found, there
+            lower = problem.lower([*_common(equal), *_with_one_more(boundaries, queue)], value * (1 - TIE))
+            boundaries, value = (boundaries, value) if lower is None else lower
             if equal.mean_response_time < value * (1 + TIE) and 0 < equal.quantum < math.inf:
                 boundaries, value = _common(equal)[0], equal.mean_response_time
         yield _result(queue, k, boundaries, equal)
@@ -190,6 +188,15 @@ def _quanta(boundaries: Floats) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
+class _Reached:
+    """Where a descent has ended: boundaries, E[T], and which of the boundaries lie where E[T] is smooth in them."""
+
+    boundaries: Floats
+    value: float
+    free: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
 class _Problem:
     """E[T] as a function of the boundaries.
 
@@ -214,41 +221,51 @@ class _Problem:
 
     def values(self, boundaries: Floats) -> Floats:
         """E[T], one for each column of boundaries."""
-        return response_gradient(self.queue, boundaries).mean_response_time
+        with np.errstate(all="ignore"):  # unstable columns are replaced
+            totals = level_sums(self.queue, boundaries, closed=True).totals
+            times = totals.mean_response_time()
+        return np.where(self.queue.arrival_rate * totals.effective_mean < 1, times, np.inf)
 
-    def slopes(self, boundaries: Floats, side: str = "right") -> Floats:
-        """The gradient at one set of boundaries."""
-        return response_gradient(self.queue, boundaries[:, None], side=side).slopes[:, 0]
+    def at(self, boundaries: Floats, side: str = "right") -> tuple[float, Floats]:
+        """E[T] and its gradient at one set of boundaries."""
+        found = response_gradient(self.queue, boundaries[:, None], side=side)
+        return float(found.mean_response_time[0]), found.slopes[:, 0]
 
-    def descents(self, starts: Iterable[Floats]) -> Iterator[Floats]:
-        """Local minima below the most promising starts."""
+    def lower(self, starts: Iterable[Floats], than: float) -> tuple[Floats, float] | None:
+        """The lowest of the local minima below the most promising starts, and E[T] there, if it is below ``than``."""
         value = {tuple(start.tolist()): float(self.values(start[:, None])[0]) for start in starts}
         promising = sorted((start for start in value if math.isfinite(value[start])), key=value.__getitem__)
-        down: Callable[[Floats], Floats] = self._over_masses if len(self.masses) else self._down
-        for start in promising[:DESCENTS]:
-            yield down(np.array(start))
+        down: Callable[[Floats], _Reached] = self._over_masses if len(self.masses) else self._down
+        reached = [down(np.array(start)) for start in promising[:DESCENTS]]
+        lowest = min(reached, key=lambda one: one.value, default=None)
+        if lowest is None or not lowest.value < than:
+            return None
+        there = self._polished(lowest)
+        return there, float(self.values(there[:, None])[0])
 
     # smooth between breaks
 
-    def _down(self, start: Floats) -> Floats:
+    def _down(self, start: Floats) -> _Reached:
         """From cell to cell of the breaks, until no boundary on a break can leave it downhill."""
         boundaries, pinned = start, np.zeros(len(start), dtype=bool)
         best = float(self.values(start[:, None])[0])
         right_of = np.ones(len(start), dtype=bool)
         for _ in range(4 * len(start) + 4):
             reached = self._in_cell(boundaries, pinned, right_of)
-            value = float(self.values(reached[:, None])[0])
+            value, right = self.at(reached)
             if value > best:
-                reached, value = boundaries, best
+                reached = boundaries
+                value, right = self.at(reached)
             on_break = self._is_on_break(reached)
-            left, right = (self.slopes(reached, side) for side in ("left", "right"))
-            pinned = on_break & (left <= 0) & (right >= 0)
+            pinned = on_break & (right >= 0)
+            if pinned.any():
+                pinned &= self.at(reached, "left")[1] <= 0
             free = on_break & ~pinned
             settled = value >= best * (1 - TIE) and not (free & ~self._is_on_break(boundaries)).any()
             boundaries, best, right_of = reached, value, right < 0
             if settled:
                 break
-        return self._polished(boundaries, pinned)
+        return _Reached(boundaries, best, ~pinned & ~self._is_on_break(boundaries))
 
     def _is_on_break(self, boundaries: Floats) -> NDArray[np.bool_]:
         return np.array([bool(np.isclose(self.bends, there, rtol=ON_BREAK, atol=0).any()) for there in boundaries])
@@ -265,20 +282,19 @@ class _Problem:
         low, high = np.log(edges[place - 1]), np.log(edges[place])
         position = np.where(on_break, np.log(edges[place - 1 * right_of]), np.log(start))
         low, high = np.where(pinned, position, low), np.where(pinned, position, high)
+        ends = np.exp(high)
 
         def value_and_slopes(logs: Floats) -> tuple[float, Floats]:
             there = np.exp(logs)
             if not (np.diff(there) > 0).all():
                 return UNSTABLE, np.zeros_like(there)
-            found = response_gradient(self.queue, there[:, None], side="right")
-            value = float(found.mean_response_time[0]) / self.scale
-            if not value < UNSTABLE:
+            value, slopes = self.at(there)
+            if not value / self.scale < UNSTABLE:
                 return UNSTABLE, np.zeros_like(there)
-            slopes = found.slopes[:, 0]
-            at_end = np.isclose(there, np.exp(high), rtol=ON_BREAK, atol=0)
+            at_end = np.isclose(there, ends, rtol=ON_BREAK, atol=0)
             if at_end.any():
-                slopes = np.where(at_end, self.slopes(there, "left"), slopes)
-            return value, slopes * there / self.scale
+                slopes = np.where(at_end, self.at(there, "left")[1], slopes)
+            return value / self.scale, slopes * there / self.scale
 
         steps = np.diff(np.eye(len(start)), axis=0)
         found = minimize(
@@ -296,12 +312,12 @@ class _Problem:
         ordered: Floats = reached if (np.diff(reached) > 0).all() else start
         return ordered
 
-    def _polished(self, boundaries: Floats, pinned: NDArray[np.bool_]) -> Floats:
+    def _polished(self, reached: _Reached) -> Floats:
         """Newton's method in the free boundaries, with the Hessian by differences of the exact gradient."""
-        free = np.flatnonzero(~pinned & ~self._is_on_break(boundaries))
+        best, free = reached.boundaries, np.flatnonzero(reached.free)
         if not len(free):
-            return boundaries
-        best, slopes = boundaries, self.slopes(boundaries)[free]
+            return best
+        slopes = self.at(best)[1][free]
         for _ in range(POLISHES):
             steps = STEP * best[free]
             moved = np.repeat(best[:, None], 2 * len(free), axis=1)
@@ -315,7 +331,7 @@ class _Problem:
             nearer[free] -= np.linalg.solve((hessian + hessian.T) / 2, slopes)
             if not (nearer[0] > 0 and (np.diff(nearer) > 0).all()):
                 break
-            closer = self.slopes(nearer)[free]
+            closer = self.at(nearer)[1][free]
             if not np.abs(closer).max() < np.abs(slopes).max():
                 break
             best, slopes = nearer, closer
@@ -323,7 +339,7 @@ class _Problem:
 
     # jumps
 
-    def _over_masses(self, start: Floats) -> Floats:
+    def _over_masses(self, start: Floats) -> _Reached:
         """One boundary after the other to the best point mass, until none can be improved alone."""
         masses = np.unique(np.append(self.masses, self.bends))
         boundaries, best = start, float(self.values(start[:, None])[0])
@@ -347,4 +363,4 @@ class _Problem:
                     allowed = allowed[(allowed >= near[0]) & (allowed <= near[-1])]
             if best >= before * (1 - TIE):
                 break
-        return boundaries
+        return _Reached(boundaries, best, np.zeros(len(boundaries), dtype=bool))
