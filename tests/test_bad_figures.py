@@ -149,7 +149,7 @@ def _altered(data: FigureData) -> st.SearchStrategy[FigureData]:
     return st.one_of(changed, changed, lost).map(FigureData)
 
 
-def _drawing(draw: Callable[..., Any], name: str, tried: int = 5, **good: Any) -> Call:
+def _drawing(draw: Callable[..., Any], name: str, tried: int = 8, **good: Any) -> Call:
     data = DRAWN[name]
     instead = st.one_of(_altered(data), _altered(data), st.sampled_from([FigureData(), *DRAWN.values()]), ANYTHING)
     return Call(laid_out(draw), {"data": data, **good}, tried, instead={"data": instead})
