@@ -66,7 +66,7 @@ class TestSlowFactor:
         total[:, where] += weights
         places = points + 0.5
         terms = np.exp(-np.multiply.outer(places, FEW.points + delta)) * masses[:, None]
-        value, slope = slow.evaluate(total, delta)
+        value, slope = slow.value_and_slope(total, delta)
         np.testing.assert_allclose(value, terms.sum(axis=0), rtol=0, atol=1e-11)
         np.testing.assert_allclose(slope, -(places[:, None] * terms).sum(axis=0), rtol=0, atol=1e-10)
         assert slow.panels > 1

@@ -33,8 +33,8 @@ PROBES = 24
 NEAREST_TO_ONE = 1e-8
 # probabilities that count as zero; the earliest time that is computed, in mean service times
 NOTHING, EARLIEST = 1e-13, 1e-40
-FIRST_HORIZON, HORIZON_RATIO, HEAVIER = 4.0, 4.0, 2.5
-GUESSES = 256
+FIRST_HORIZON, HORIZON_RATIO, HEAVIER = 4.0, 4.0, 1.5
+GUESSES, GUESS_FREQUENCIES = 256, 96
 NEAR = 1.06
 FAR = 1e30
 OCCUPIED = 1e-12
@@ -230,7 +230,7 @@ class ResponseTimeDistribution:
         while True:
             horizon = min(horizon, latest)
             times = horizon * np.geomspace(1e-6, 1, GUESSES)
-            rough = _Octave.of(self._levels, Frequencies(horizon, FEWEST_FREQUENCIES)).values(times, level)
+            rough = _Octave.of(self._levels, Frequencies(horizon, GUESS_FREQUENCIES)).values(times, level)
             if rough[-1] >= largest or horizon == latest:
                 return times[np.minimum(np.searchsorted(np.maximum.accumulate(rough), chances), GUESSES - 1)]
             horizon *= HORIZON_RATIO

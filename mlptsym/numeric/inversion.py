@@ -15,6 +15,7 @@ Slow factors
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,6 +41,17 @@ def _fading(position: Floats) -> Floats:
 
     step: Floats = 0.5 * erfc(5.9 * (2.0 * position - 1.0))
     return np.where(position <= 0, 1.0, np.where(position >= 1, 0.0, step))
+
+
+def _powers(base: Complexes, count: int) -> Complexes:
+    """The powers 0, …, ``count`` − 1 of numbers of modulus one, a row for each."""
+    powers = np.ones((len(base), count), dtype=complex)
+    known = 1
+    while known < count:
+        more = min(known, count - known)
+        np.multiply(powers[:, :more], base[:, None], out=powers[:, known : known + more])
+        base, known = base * base, known + more
+    return powers
 
 
 @dataclass(frozen=True)
@@ -90,9 +102,9 @@ class Frequencies:
     def exponentials(self, x: Floats) -> Complexes:
         """e^{−sx}, shape (len(x), count)."""
         step = 1j * math.pi / self.horizon
-        blocks = self.first + BLOCK * np.arange(self.count // BLOCK)
-        coarse = np.exp(-step * np.multiply.outer(x, blocks))
-        fine = np.exp(-np.multiply.outer(x, self.damping + step * np.arange(BLOCK)))
+        coarse = _powers(np.exp(-step * BLOCK * x), self.count // BLOCK)
+        coarse *= np.exp(-(self.damping + step * self.first) * x)[:, None]
+        fine = _powers(np.exp(-step * x), BLOCK)
         product: Complexes = coarse[:, :, None] * fine[:, None, :]
         return product.reshape(len(x), self.count)
 
@@ -187,25 +199,49 @@ class SlowFactor:
         ends = np.flatnonzero(np.diff(panel[first:last])) + first + 1
         low, high = int(panel[first]), int(panel[last - 1]) + 1
         weights = np.zeros((self.frequencies.count, high - low, ORDER), dtype=complex)
+        used = slice(first, last)
+        _, basis = chebyshev_basis(ORDER, 2 * (places[used] / self.length - panel[used]) - 1)
+        basis *= masses[used, None]
         for begin, stop in zip([first, *ends], [*ends, last], strict=True):
-            here, index = slice(begin, stop), int(panel[begin])
-            _, basis = chebyshev_basis(ORDER, 2 * (places[here] / self.length - index) - 1)
-            real = (basis * masses[here, None]).T @ exponentials[here].view(float)
-            weights[:, index - low] = real.view(complex).T
+            real = basis[begin - first : stop - first].T @ exponentials[begin:stop].view(float)
+            weights[:, int(panel[begin]) - low] = real.view(complex).T
         if shift:
             weights *= np.exp(-self.frequencies.points * shift)[:, None, None]
         return slice(low, high), weights
 
-    def evaluate(self, total: Complexes, delta: Complexes) -> tuple[Complexes, Complexes]:
-        """∫ e^{−(s+δ)x} dM(x) and its derivative in δ, at each frequency with its own δ."""
-        used = np.flatnonzero(np.any(total[0] != 0, axis=1))
-        if not used.size:
-            return np.zeros_like(delta), np.zeros_like(delta)
-        stop = int(used[-1]) + 1
-        nodes, _ = chebyshev_basis(ORDER, np.empty(0))
-        place = self.length * (nodes + 1) / 2
+    def values(self, totals: Sequence[Complexes], delta: Complexes) -> list[Complexes]:
+        """∫ e^{−(s+δ)x} dM(x) for several measures M, at each frequency with its own δ."""
+        stops = [self._stop(total) for total in totals]
+        within, across = self._factors(delta, max(stops))
+        return [
+            ((total[:, :stop] @ within[:, :, None])[:, :, 0] * across[:, :stop]).sum(axis=1)
+            for total, stop in zip(totals, stops, strict=True)
+        ]
+
+    def value_and_slope(self, total: Complexes, delta: Complexes) -> tuple[Complexes, Complexes]:
+        """The same for one measure, and the derivative in δ."""
+        stop = self._stop(total)
+        within, across = self._factors(delta, stop)
         start = self.length * np.arange(stop)
-        within = np.exp(-np.multiply.outer(delta, place))
-        across = np.exp(-np.multiply.outer(delta, start))
-        value, slope = np.moveaxis(total[:, :stop] @ np.stack([within, within * place], axis=2), 2, 0)
+        both = total[:, :stop] @ np.stack([within, within * self._places], axis=2)
+        value, slope = both[:, :, 0], both[:, :, 1]
         return (value * across).sum(axis=1), -((slope + value * start) * across).sum(axis=1)
+
+    def _stop(self, total: Complexes) -> int:
+        """Number of panels up to the last one that is used."""
+        used = np.flatnonzero(np.any(total[0] != 0, axis=1))
+        return int(used[-1]) + 1 if used.size else 0
+
+    @cached_property
+    def _places(self) -> Floats:
+        """The nodes of the first panel."""
+        nodes, _ = chebyshev_basis(ORDER, np.empty(0))
+        places: Floats = self.length * (nodes + 1) / 2
+        return places
+
+    def _factors(self, delta: Complexes, stop: int) -> tuple[Complexes, Complexes]:
+        """e^{−δx} at the nodes of the first panel, which are symmetric about its middle, and at the panels' starts."""
+        middle = self.length / 2
+        rise = np.exp(np.multiply.outer(delta, self._places[ORDER // 2 :] - middle))
+        within = np.concatenate([rise[:, ::-1], 1 / rise], axis=1) * np.exp(-middle * delta)[:, None]
+        return within, np.exp(-np.multiply.outer(delta, self.length * np.arange(stop)))

@@ -198,7 +198,8 @@ def level_transforms(levels: Levels, frequencies: Frequencies) -> Iterator[Level
         _add(work, slow.weights(exponentials, places, masses, before))
         if not levels.probability[j] > 0:
             continue
-        found = (levels.idle + rate * slow.evaluate(lower, delta)[0]) / (1 - rate * slow.evaluate(work, delta)[0])
+        below, above = slow.values([lower, work], delta)
+        found = (levels.idle + rate * below) / (1 - rate * above)
         served = np.where(places > cost, frequencies.faded(places, masses), 0.0)
         completed = levels.reached[j] * np.exp(-s * cost)
         if levels.passed[j] > 0:
@@ -210,7 +211,7 @@ def level_transforms(levels: Levels, frequencies: Frequencies) -> Iterator[Level
 def _add(total: Complexes, part: tuple[slice, Complexes], sign: int = 1) -> None:
     """Add the weights of a measure to a total, or take them off."""
     panel, weights = part
-    total[:, panel] += sign * weights
+    total[:, panel] += weights if sign > 0 else -weights
 
 
 def _piece_tails(levels: Levels, active: int, frequencies: Frequencies) -> list[tuple[Floats, Floats]]:
@@ -275,7 +276,7 @@ def _stretched(slow: SlowFactor, work: Complexes, rate: float, delta: Complexes)
     s = slow.frequencies.points
     last, contracted = np.full(s.shape, math.inf), delta
     for _ in range(MOST_STEPS):
-        value, slope = slow.evaluate(work, delta)
+        value, slope = slow.value_and_slope(work, delta)
         image = (s + delta) * rate * value
         error = np.abs(image - delta)
         if error.max() <= SOLVED * rate:
