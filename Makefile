@@ -5,7 +5,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help figures test soak bench lint environment conda hooks clean
-unexport PYTHONHOME PYTHONPATH
+unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 PYTHONS := 3.14 3.13 3.12 3.11
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 
 import sympy as sp
 
 from mlptsym.ledger.checks import Equation, identities, is_positive
 from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
 from mlptsym.ledger.gradient import PRICES, Levels, direct
-from mlptsym.symbolic.gradient import boundary_slope
 from mlptsym.symbolic.moments import Density, UpperMoment
 from mlptsym.symbolic.response import mean_response_time
 from mlptsym.symbolic.symbols import arrival_rate, boundary, cost, service
@@ -29,14 +29,13 @@ def kink(levels: Levels, index: int) -> sp.Expr:
     return levels.wait(index + 1) - levels.wait(index) + cost[index] * price + cost[index] ** 2 * square
 
 
-def check_kink(claim: Kink) -> Outcome:
+def check_kink(derivative: Callable[[int, int], sp.Expr], claim: Kink) -> Outcome:
     """The coefficient of the density of S in ∂E[T]/∂t_J, by differentiating theorem 4.5 for two and three levels."""
-    slope_of_cost, t, density = boundary_slope().cost_slope, sp.Dummy("t", positive=True), sp.Dummy("f", positive=True)
+    density = sp.Dummy("f", positive=True)
     levels = {count: Levels.of(count) for count in (2, 3)}
 
     def by_density(index: int, count: int) -> sp.Expr:
-        slope = direct({index: t}, t, slope_of_cost, count)
-        return slope.subs(Density(boundary[index], service), density).diff(density)
+        return derivative(index, count).subs(Density(boundary[index], service), density).diff(density)
 
     return identities(
         Equation(
@@ -90,7 +89,7 @@ def entries() -> tuple[Entry, ...]:
             "beyond the paper; theorem 4.5",
             "proof",
             lambda: kink,
-            check_kink,
+            partial(check_kink, cache(direct)),
             (
                 Variant("without the cost", lambda: _without_cost),
                 Variant("E[T] rises with the density", lambda: _rising),

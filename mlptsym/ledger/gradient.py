@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import sympy as sp
 
@@ -112,25 +112,24 @@ def by_prices(terms: BoundarySlope, prices: dict[str, Price], index: int, levels
     return terms.slope.subs(level, index).subs({boundary[0]: 0, cost[0]: 0}).xreplace(place)
 
 
-def direct(moved: dict[int, sp.Expr], along: sp.Symbol, cost_slope: sp.Symbol, count: int) -> sp.Expr:
-    """Derivative of theorem 4.5 for k levels as some of the boundaries move, and the costs with them."""
-    price = sp.Function("c", nonnegative=True)
-    freed = mean_response_time(count).subs({cost[r]: price(end) for r, end in moved.items()})
-    slope = freed.subs({boundary[r]: end for r, end in moved.items()}).diff(along).doit()
-    slope = slope.replace(lambda node: isinstance(node, sp.Subs | sp.Derivative), lambda _: cost_slope)
-    back = {price(end): cost[r] for r, end in moved.items()} | {end: boundary[r] for r, end in moved.items()}
-    return slope.subs(back)
+def direct(index: int, count: int) -> sp.Expr:
+    """The derivative of theorem 4.5 for k levels as t_J moves, and c_J with it."""
+    t, price = sp.Dummy("t", positive=True), sp.Function("c", nonnegative=True)
+    freed = mean_response_time(count).subs({cost[index]: price(t)}).subs({boundary[index]: t})
+    slope = freed.diff(t).doit()
+    slope = slope.replace(lambda node: isinstance(node, sp.Subs | sp.Derivative), lambda _: boundary_slope().cost_slope)
+    return slope.subs({price(t): cost[index], t: boundary[index]})
 
 
-def check_gradient(claim: dict[str, Price]) -> Outcome:
+def check_gradient(derivative: Callable[[int, int], sp.Expr], claim: dict[str, Price]) -> Outcome:
     """Each boundary of two and of three levels: prices times what the two levels at t_J pass on, and d/dt_J itself."""
-    terms, t = boundary_slope(), sp.Dummy("t", positive=True)
+    terms = boundary_slope()
     levels = {count: Levels.of(count) for count in (2, 3)}
     return identities(
         Equation(
             f"∂E[T]/∂t_{index} for k = {count}",
             by_prices(terms, claim, index, levels[count]),
-            direct({index: t}, t, terms.cost_slope, count),
+            derivative(index, count),
         )
         for index, count in ((1, 2), (1, 3), (2, 3))
     )
@@ -274,7 +273,7 @@ def entries() -> tuple[Entry, ...]:
             "beyond the paper; theorem 4.5",
             "proof",
             lambda: PRICES,
-            check_gradient,
+            partial(check_gradient, cache(direct)),
             (
                 Variant("no price of E[X_{j−1}]", lambda: {**PRICES, "xi": partial(_without, "work_before")}),
                 Variant("no price of the crossings", lambda: {**PRICES, "xi": partial(_without, "crossings")}),
