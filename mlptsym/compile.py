@@ -155,7 +155,7 @@ def compile_expressions(arguments: dict[str, sp.Basic], expressions: Sequence[An
     """
     names, symbols = tuple(arguments), tuple(arguments.values())
     stand_ins = tuple(sp.Dummy(name, real=True) for name in names)
-    exact = tuple(sp.sympify(expression) for expression in expressions)
+    exact = tuple(sp.sympify(expression, strict=True) for expression in expressions)
     inputs = dict(zip(symbols, stand_ins, strict=True))
     for expression in exact:
         _refuse_unknown(expression.xreplace(inputs), stand_ins)

@@ -37,7 +37,7 @@ def atoms_of(*expressions: sp.Expr) -> tuple[sp.Expr, ...]:
             found.add(node)
 
     for expression in expressions:
-        visit(sp.sympify(expression))
+        visit(sp.sympify(expression, strict=True))
     return tuple(sorted(found, key=sp.default_sort_key))
 
 
@@ -175,4 +175,4 @@ def vanishes(expression: sp.Expr) -> bool:
     >>> vanishes(1 / (x - y) - (x + y) / (x**2 - y**2)), vanishes(1 / x - 1 / y)
     (True, False)
     """
-    return Atoms.of(expression).read(sp.sympify(expression)).is_zero
+    return Atoms.of(expression).read(sp.sympify(expression, strict=True)).is_zero

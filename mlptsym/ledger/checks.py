@@ -61,7 +61,7 @@ def identities(equations: Iterable[Equation]) -> Outcome:
     steps = []
     for equation in equations:
         steps.append(Step(equation.operation, sp.Eq(equation.left, equation.right, evaluate=False)))
-        difference = sp.sympify(equation.left) - equation.right
+        difference = sp.sympify(equation.left, strict=True) - equation.right
         by_sympy, by_flint = reduces_to_zero(difference), vanishes(difference)
         if not (by_sympy and by_flint):
             who = "SymPy and flint" if not (by_sympy or by_flint) else "flint alone" if by_sympy else "SymPy alone"
@@ -152,7 +152,7 @@ def is_positive(expression: sp.Expr) -> bool:
     >>> is_positive(x / (x + y)), is_positive(x - y)
     (True, False)
     """
-    function = Atoms.of(expression).read(sp.sympify(expression))
+    function = Atoms.of(expression).read(sp.sympify(expression, strict=True))
     polynomials = [function.numerator, *(factor for factor, _ in function.denominator)]
     return not function.is_zero and all(
         coefficient > 0 for polynomial in polynomials for coefficient in polynomial.coeffs()

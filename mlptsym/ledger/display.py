@@ -105,7 +105,7 @@ def derivation(*steps: Step | tuple[str, Any]) -> Derivation:
 def _typeset(step: Step) -> str:
     if step.result is None:
         return step.operation
-    expression = sp.sympify(step.result)
+    expression = sp.sympify(step.result, strict=True)
     if isinstance(expression, sp.Equality) and len(in_latex(expression)) > WIDEST:
         sides: tuple[str, ...] = (in_latex(expression.lhs), f"= {in_latex(expression.rhs)}")
     else:
@@ -132,7 +132,7 @@ def value(expression: Any) -> str:
         return f"{value(expression.lhs)} {sign} {value(expression.rhs)}"
     if isinstance(expression, sp.Tuple):
         return ", ".join(map(value, expression))
-    return str(_placed(sp.sympify(expression)).evalf(DIGITS, maxn=200))
+    return str(_placed(sp.sympify(expression, strict=True)).evalf(DIGITS, maxn=200))
 
 
 def _placed(expression: Any) -> Any:

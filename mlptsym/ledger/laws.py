@@ -60,7 +60,7 @@ def _everywhere(law: SizeLaw) -> Outcome:
     """
     steps, holds = [], True
     for values in _parameter_sets(law):
-        low, high = (sp.sympify(end).subs(values) for end in law.support)
+        low, high = (sp.sympify(end, strict=True).subs(values) for end in law.support)
         inside = low + 1 if high is sp.oo else (low + high) / 2
         moments = [law.upper_moment(order).subs(values) for order in ORDERS]
         stated = [law.moment(order).subs(values) for order in ORDERS]

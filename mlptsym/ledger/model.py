@@ -67,7 +67,12 @@ def check_expectation(claim: Pieces) -> Outcome:
         Equation(
             f"E[{function}]",
             expectation(function, [t, u]),
-            sp.Add(*(integral(sp.sympify(polynomial), sp.sympify(a), b) for a, b, polynomial in parts)),
+            sp.Add(
+                *(
+                    integral(sp.sympify(polynomial, strict=True), sp.sympify(a, strict=True), b)
+                    for a, b, polynomial in parts
+                )
+            ),
         )
         for function, parts in claim
     ]

@@ -55,7 +55,7 @@ def check_sums(claim: Sum) -> Outcome:
     compared = [("a sum within a sum", nested, first, last, stated)]
     for words, term in terms.items():
         for ends_here in ranges:
-            start, stop = (int(sp.sympify(end).subs(numbers)) for end in ends_here)
+            start, stop = (int(sp.sympify(end, strict=True).subs(numbers)) for end in ends_here)
             here = f"Σ {words} from {ends_here[0]} to {ends_here[1]}"
             compared.append((here, total(term, *ends_here), first, last, claim(term, start, stop)))
         compared.append((f"Σ {words} from 3 on", total(term, 1, levels), sp.Integer(3), levels - 2, claim(term, 1, 11)))

@@ -20,7 +20,7 @@ def in_latex(expression: Any) -> str:
     >>> in_latex(-load * wait / (load - 1))
     '\\frac{d_{1} \\rho}{1 - \\rho}'
     """
-    expression = readable(sp.sympify(expression))
+    expression = readable(sp.sympify(expression, strict=True))
     words = {symbol: rf"\operatorname{{{symbol}}}" for symbol in expression.free_symbols if _is_word(symbol.name)}
     return str(_Latex({"symbol_names": words}).doprint(expression))
 

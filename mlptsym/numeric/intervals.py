@@ -65,7 +65,7 @@ class Walker:
     def __init__(self, expressions: Sequence[Any], inputs: Sequence[sp.Basic]) -> None:
         self._positions = {node: position for position, node in enumerate(inputs)}
         self._steps: dict[sp.Basic, Step] = {}
-        self._outputs = [self._step(sp.sympify(expression)) for expression in expressions]
+        self._outputs = [self._step(sp.sympify(expression, strict=True)) for expression in expressions]
 
     def at(self, values: Sequence[Value], corners: Corners | None = None) -> list[Value]:
         """The values; ``corners`` are needed where branches are to be decided.

@@ -37,9 +37,9 @@ def total(term: Callable[[sp.Expr], sp.Expr], lower: sp.Expr | int, upper: sp.Ex
     >>> total(lambda r: cost[r], 1, levels)
     Sum(c[r], (r, 1, k))
     """
-    count = sp.sympify(upper) - lower + 1
+    count = sp.sympify(upper, strict=True) - lower + 1
     if count.is_Integer:
-        return sp.Add(*(term(sp.sympify(lower) + step) for step in range(max(int(count), 0))))
+        return sp.Add(*(term(sp.sympify(lower, strict=True) + step) for step in range(max(int(count), 0))))
     r = sp.Symbol(index, integer=True, positive=True)
     return sp.Sum(term(r), (r, lower, upper))
 

@@ -142,8 +142,12 @@ def expectation(expression: Any, breakpoints: Sequence[Any], variable: sp.Symbol
     >>> expectation(Indicator(service, t) * (service - t), [t]) == UpperMoment(1, t) - t * tail(t)
     True
     """
-    points = (sp.S.Zero, *(sp.sympify(point) for point in breakpoints if sp.sympify(point) is not sp.oo), sp.oo)
-    return _expectation(sp.sympify(expression), points, variable)
+    points = (
+        sp.S.Zero,
+        *(sp.sympify(point, strict=True) for point in breakpoints if sp.sympify(point, strict=True) is not sp.oo),
+        sp.oo,
+    )
+    return _expectation(sp.sympify(expression, strict=True), points, variable)
 
 
 @remembered

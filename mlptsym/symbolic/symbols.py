@@ -42,11 +42,11 @@ def attained(index: sp.Expr | int, *, last: bool = False) -> sp.Expr:
     """Attained service at which a job leaves level ``index``: t_index, with t_0 = 0 and ∞ for the last level."""
     if last:
         return sp.oo
-    position = sp.sympify(index)
+    position = sp.sympify(index, strict=True)
     return sp.S.Zero if position.is_zero else boundary[position]
 
 
 def restore_cost(index: sp.Expr | int) -> sp.Expr:
     """Cost c_index due after the demotion from level ``index``, with c_0 = 0 (eq. (8))."""
-    position = sp.sympify(index)
+    position = sp.sympify(index, strict=True)
     return sp.S.Zero if position.is_zero else cost[position]

@@ -140,10 +140,16 @@ def transform(
     >>> transform(sp.Min(service, t), argument, [t])
     PartialTransform(0, s, 0, t, S) + exp(-s*t)*UpperMoment(0, t, S)
     """
-    points = (sp.S.Zero, *(sp.sympify(point) for point in breakpoints if sp.sympify(point) is not sp.oo), sp.oo)
+    points = (
+        sp.S.Zero,
+        *(sp.sympify(point, strict=True) for point in breakpoints if sp.sympify(point, strict=True) is not sp.oo),
+        sp.oo,
+    )
     result = sp.S.Zero
     for position, (lower, upper) in enumerate(pairwise(points)):
-        here, weight = (_between(sp.sympify(part), points, position, variable) for part in (expression, event))
+        here, weight = (
+            _between(sp.sympify(part, strict=True), points, position, variable) for part in (expression, event)
+        )
         slope = sp.diff(here, variable)
         if slope.has(variable) or weight.has(variable):
             raise ValueError(f"{here} is not linear, or {weight} not constant, in {variable} on ({lower}, {upper})")
