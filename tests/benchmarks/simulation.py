@@ -64,7 +64,7 @@ def compiled(name: str) -> ctypes.CDLL:
         return ctypes.CDLL(str(library))
 
 
-def by_c(arrivals: Floats, service: Floats, boundaries: Floats, costs: Floats) -> Floats:
+def by_c(arrivals: Floats, service: Floats, boundaries: Floats, costs: Floats, *, lazy: bool = False) -> Floats:
     """Response times by the plain loop in C."""
     serve = compiled("reference").serve
     pointer = ctypes.c_void_p
@@ -72,7 +72,8 @@ def by_c(arrivals: Floats, service: Floats, boundaries: Floats, costs: Floats) -
     serve.argtypes, serve.restype = counted, None
     response = np.empty_like(arrivals)
     levels = _levels(boundaries, costs)
-    serve(*_addresses(arrivals, service), arrivals.size, *_addresses(*levels), costs.size + 1, 0, *_addresses(response))
+    given = _addresses(arrivals, service)
+    serve(*given, arrivals.size, *_addresses(*levels), costs.size + 1, lazy, *_addresses(response))
     return response
 
 
