@@ -119,7 +119,8 @@ def _times(queue: Queue, levels: float, quanta: Floats) -> Floats:
     """
     times = np.zeros(quanta.shape)
     if levels == math.inf:
-        multiples = np.maximum(np.floor(queue.mean_service_time / quanta / 2), 1) * quanta
+        with np.errstate(over="ignore"):  # also where the mean is infinite
+            multiples = np.clip(np.floor(queue.mean_service_time / quanta / 2), 1, 1e200) * quanta
         times = mean_response_time(queue, MLPT(quantum=multiples, levels=FEW))
     stable = np.isfinite(times)
     if stable.any():
