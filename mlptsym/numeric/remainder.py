@@ -121,8 +121,8 @@ def remainder_bounds(queue: Queue, quantum: Floats, totals: LevelTotals, end: Fl
 NODES = 20
 PANEL_LENGTH = math.log(2.0)
 NARROWEST = 3e-3
-# what is nothing of a third moment, or of a sum
-NOTHING = 1e-24
+# parts of a third moment and of a sum that are nothing
+NO_MOMENT, NOTHING = 1e-18, 1e-24
 CONTINUED_FROM = 128
 # end corrections B_{2i}/(2i)! of the Euler–Maclaurin formula (NIST DLMF 2.10.1)
 CORRECTIONS = (1 / 12, -1 / 720, 1 / 30240)
@@ -397,7 +397,7 @@ def _without_third_moment(queue: Queue) -> float:
     """Attained service beyond which nothing is left of E[S³]."""
     ages = queue.mean_service_time * 2.0 ** np.arange(0.0, 600.0)
     third = queue.service_moments(ages)[3]
-    return float(ages[np.argmax(~(third > NOTHING * queue.service_moment(3)))])
+    return float(ages[np.argmax(~(third > NO_MOMENT * queue.service_moment(3)))])
 
 
 def first_levels(queue: Queue, quanta: Floats) -> Floats:
