@@ -31,6 +31,7 @@ __all__ = ["KERNEL", "Kernel", "execute", "main", "task_line"]
 KERNEL = "mlptsym"
 """Name of the kernelspec in the scratch folder, which runs this very interpreter."""
 
+_CLIENT = "mlptsym.figures.kernel_client.KernelClient"
 _OF_ONE_RUN = ("papermill", "execution")
 
 # A socket's path is limited to 104 bytes on macOS, 108 on Linux.
@@ -123,7 +124,9 @@ class Kernel:
         # Sockets in a folder of one's own cannot be taken by another kernel that starts just then, as ports can.
         short = sys.platform != "win32" and len(os.fsencode(connection)) <= _LONGEST_SOCKET_PATH
         transport = "ipc" if short else "tcp"
-        self.manager = AsyncKernelManager(kernel_name=KERNEL, transport=transport, connection_file=str(connection))
+        self.manager = AsyncKernelManager(
+            kernel_name=KERNEL, transport=transport, connection_file=str(connection), client_class=_CLIENT
+        )
         run_sync(self.manager.start_kernel)(cwd=str(self.scratch))
 
     def ready(self, folder: Path) -> Any:
