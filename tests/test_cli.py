@@ -781,12 +781,9 @@ def test_errors_of_the_system_are_one_line(monkeypatch: pytest.MonkeyPatch) -> N
         assert run("response", *SMALL) == (status, "", line)
 
 
-PROGRAM = "import sys; from mlptsym.cli import main; sys.exit(main())"
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and signals")
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    command = [sys.executable, "-c", PROGRAM, "response", "--help"]
+    command = [sys.executable, "-m", "mlptsym", "response", "--help"]
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
@@ -797,7 +794,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and signals")
 def test_a_terminal_that_cannot_show_a_character_is_no_error() -> None:
-    command = [sys.executable, "-c", PROGRAM, "response", "--size", "λ€\udcff", "--rate", "1"]
+    command = [sys.executable, "-m", "mlptsym", "response", "--size", "λ€\udcff", "--rate", "1"]
     done = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"}, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith(rb"Error: --size '\u03bb\u20ac\udcff': must be one of ")

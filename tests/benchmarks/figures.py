@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -25,7 +27,7 @@ from mlptsym.simulation.traces import draw_trace
 
 
 def rows() -> Iterator[Row]:
-    """The one row."""
+    """``make figures`` against our own workers with little to do, and against papermill with as little."""
     cores = os.cpu_count() or 1
     notebooks = find_notebooks(notebook_folder())
     with tempfile.TemporaryDirectory() as folder:
@@ -33,6 +35,7 @@ def rows() -> Iterator[Row]:
         ours = timed(lambda: run_figures(out=place / "figures"))
         tasks = plan_figures(out=place / "empty", notebooks=_empty(notebooks, place / "notebooks"))
         start = timed(lambda: _each_by_itself(tasks, cores))
+        by_papermill = timed(lambda: _by_papermill(place / "notebooks", cores))
     simulated = _simulations() / cores
     note = (
         f"kernels {start:.1f} s, traces and simulation of figures 6 to 9 and 13 {simulated:.1f} s, on {cores} cores; "
@@ -47,6 +50,14 @@ def rows() -> Iterator[Row]:
         start + simulated,
         note,
     )
+    yield Row(
+        f"make figures, all {len(notebooks)} figures",
+        "papermill as it comes, for each with nothing but imports, and simulation at C speed",
+        (by_papermill + simulated) / ours,
+        seconds=ours,
+        seconds_against=by_papermill + simulated,
+        note=f"papermill {by_papermill:.1f} s",
+    )
 
 
 def _each_by_itself(tasks: Sequence[FigureTask], cores: int) -> None:
@@ -54,6 +65,17 @@ def _each_by_itself(tasks: Sequence[FigureTask], cores: int) -> None:
     with ThreadPoolExecutor(cores) as pool:
         runs = [run for (run,) in pool.map(lambda task: run_tasks([task], 1), tasks)]
     assert all(run.state == "done" for run in runs)
+
+
+def _by_papermill(folder: Path, cores: int) -> None:
+    """Each notebook by a papermill of its own, as many at once as there are cores."""
+
+    def run(notebook: Path) -> None:
+        command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--kernel", "python3", "--cwd", folder]
+        subprocess.run([*command, notebook, notebook.with_suffix(".done")], check=True, stderr=subprocess.DEVNULL)
+
+    with ThreadPoolExecutor(cores) as pool:
+        list(pool.map(run, sorted(folder.glob("*.ipynb"))))
 
 
 def _empty(notebooks: dict[str, Path], folder: Path) -> Path:
