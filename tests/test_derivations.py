@@ -25,7 +25,7 @@ from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import mean_response_time as numeric_response_time
 from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, tail
 from mlptsym.symbolic.response import mean_response_time
-from mlptsym.symbolic.symbols import boundary, cost, level, service
+from mlptsym.symbolic.symbols import arrival_rate, boundary, cost, level, service
 from mlptsym.validation import ParameterError
 
 FOLDER = Path(__file__).parents[1] / "derivations"
@@ -277,3 +277,7 @@ def test_a_formula_has_its_value_at_a_queue() -> None:
     expected = numeric_response_time(queue, MLPT(quanta=[0.4, 0.9]))
     assert at_queue(mean_response_time(3), queue, [0.4, 1.3]) == pytest.approx(expected, rel=1e-12)
     assert at_queue(mean_response_time(3), queue, [0.4, 1.2]) != pytest.approx(expected, rel=1e-6)
+    assert at_queue(arrival_rate, queue) == queue.arrival_rate
+    assert at_queue(UpperMoment(1, boundary[1]), queue, [0.4]) == queue.service_moments(0.4)[1]
+    with pytest.raises(ParameterError, match="the ends given"):
+        at_queue(mean_response_time(3), queue, [0.4])

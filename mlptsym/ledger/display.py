@@ -297,14 +297,17 @@ def at_queue(
     places = {boundary[r]: float(end) for r, end in enumerate(ends, start=1)}
     costs = {cost[r]: float(queue.restore_cost(end)) for r, end in enumerate(ends, start=1)}
     known |= places | costs | ({quantum: float(ends[0])} if len(ends) == 1 else {})
+
+    def as_number(part: sp.Expr) -> float:
+        found = sp.sympify(part.xreplace(known), strict=True)
+        if found.free_symbols or not found.is_extended_real:
+            refuse("expression", expression, allowed)
+        return float(found)
+
     for moment in instance("expression", expression, sp.Expr, allowed).atoms(UpperMoment):
         order, at, variable = moment.args
-        place = float(at.xreplace(known))
-        known[moment] = _moment(queue, int(order), place, of_size=variable == size)
-    found = expression.xreplace(known)
-    if found.free_symbols or not found.is_extended_real:
-        refuse("expression", expression, allowed)
-    return float(found)
+        known[moment] = _moment(queue, int(order), as_number(at), of_size=variable == size)
+    return as_number(expression)
 
 
 def _moment(queue: Queue, order: int, place: float, *, of_size: bool) -> float:

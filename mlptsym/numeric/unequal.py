@@ -317,7 +317,8 @@ class _Problem:
         best, free = reached.boundaries, np.flatnonzero(reached.free)
         if not len(free):
             return best
-        slopes = self.at(best)[1][free]
+        value, slopes = self.at(best)
+        slopes = slopes[free]
         for _ in range(POLISHES):
             steps = STEP * best[free]
             moved = np.repeat(best[:, None], 2 * len(free), axis=1)
@@ -331,10 +332,12 @@ class _Problem:
             nearer[free] -= np.linalg.solve((hessian + hessian.T) / 2, slopes)
             if not (nearer[0] > 0 and (np.diff(nearer) > 0).all()):
                 break
-            closer = self.at(nearer)[1][free]
-            if not np.abs(closer).max() < np.abs(slopes).max():
+            there, closer = self.at(nearer)
+            closer = closer[free]
+            # a step too long may end where E[T] is flat, and higher
+            if not (there <= value * (1 + TIE) and np.abs(closer).max() < np.abs(slopes).max()):
                 break
-            best, slopes = nearer, closer
+            best, value, slopes = nearer, there, closer
         return best
 
     # jumps
