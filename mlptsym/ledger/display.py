@@ -301,7 +301,7 @@ def at_queue(
         order, at, variable = moment.args
         place = float(at.xreplace(known))
         known[moment] = _moment(queue, int(order), place, of_size=variable == size)
-    found = expression.xreplace(known)
+    found = sp.sympify(expression.xreplace(known), strict=True)  # a formula that is one moment becomes a float
     if found.free_symbols or not found.is_extended_real:
         refuse("expression", expression, allowed)
     return float(found)
