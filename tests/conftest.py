@@ -1,5 +1,6 @@
 """Settings every test shares; made before NumPy, matplotlib or Jupyter are imported."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ os.environ["JUPYTER_PLATFORM_DIRS"] = "1"  # jupyter_core warns about its old fo
 for library in ("OMP", "OPENBLAS", "MKL", "VECLIB", "BLIS"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
 os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")  # of each function; SymPy's 1000 makes it derive much twice
+# Reference counts free nearly all; Python's default has all of SymPy's caches walked through for what little is left.
+gc.set_threshold(100_000, 20, 100)
 # Commands shown to users are run as written: `mlptsym` is the one beside the running interpreter.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
@@ -31,3 +34,9 @@ settings.load_profile("deterministic")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest comes first, so that no worker is left with it at the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What collecting has made stays to the end, and is looked at no more."""
+    gc.collect()
+    gc.freeze()

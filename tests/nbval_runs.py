@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,11 @@ raise SystemExit(pytest.main(sys.argv[2:]))
 def run_nbval(*notebooks: Path, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     """Run notebooks of one folder again, one after the other, and compare their outputs with those that are stored."""
     with runner._scratch_folder() as scratch:
+        startup = scratch / "ipython" / "profile_default" / "startup"
+        startup.mkdir(parents=True)
+        (startup / "collector.py").write_text(
+            f"import gc; gc.set_threshold(*{gc.get_threshold()})"
+        )  # as in this process
         fixed = ["--nbval", "--nbval-kernel-name", KERNEL, "-p", "no:xdist", "-p", "no:cacheprovider", "--color=no"]
         command = [sys.executable, "-c", _NBVAL, str(scratch / "k.json"), *fixed, *options]
         return subprocess.run(

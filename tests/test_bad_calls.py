@@ -9,7 +9,7 @@ import contextlib
 import json
 import math
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,6 +23,7 @@ from bad_values import (
     REFUSED,
     TEXTS,
     Call,
+    Later,
     check_call,
     examples,
     laid_out,
@@ -48,7 +49,7 @@ from mlptsym.fitting.arrivals import (
     size_dependence,
 )
 from mlptsym.fitting.drawing import as_png, draw_arrivals, draw_everything, draw_response, draw_sizes
-from mlptsym.fitting.fit import checked_fit, fit_trace, policy_in_words, reading_notes
+from mlptsym.fitting.fit import TraceFit, checked_fit, fit_trace, policy_in_words, reading_notes
 from mlptsym.fitting.laws import Sample, fit_laws, quantile_pairs
 from mlptsym.fitting.reading import RecordedTrace, find_traces, read_trace
 from mlptsym.fitting.recommend import TimeScale, recommend, time_scale
@@ -66,10 +67,11 @@ from mlptsym.ledger.display import at_queue, derivation, refutations, verdicts
 from mlptsym.ledger.grammar import ClaimError, parse
 from mlptsym.ledger.registry import select
 from mlptsym.numeric.certify import certified_minimum
+from mlptsym.numeric.distribution import LevelDistribution, ResponseTimeDistribution
 from mlptsym.numeric.gradient import quantum_slopes, response_gradient
 from mlptsym.numeric.objectives import best_quantum_for, mean_slowdown
 from mlptsym.numeric.unequal import best_boundaries_by_level
-from mlptsym.simulation.simulate import simulate_many
+from mlptsym.simulation.simulate import SimulationResult, simulate_many
 from mlptsym.simulation.traces import draw_pieces, draw_trace, draw_traces
 from mlptsym.sweeps import scheduler_address, sweep
 from mlptsym.symbolic.service import service_mean
@@ -81,13 +83,27 @@ EXAMPLE = NOTEBOOKS / "example_scenarios.yaml"
 QUEUE = mq.Queue(mq.Gamma(2.0, 0.5), 0.5, slowdown_threshold=2.0, slowdown_factor=0.5, preemption_cost=0.1)
 DISCRETE = mq.Queue(mq.Empirical([1.0, 2.0, 4.0]), 0.2, preemption_cost=0.1)
 MLPT = mq.MLPT(quantum=1.0, levels=3)
-DISTRIBUTION = mq.response_time_distribution(QUEUE, MLPT)
-RESULT = mq.simulate(QUEUE, MLPT, jobs=20, warmup=2, seeds=2)
 SAMPLE = Sample.of([1.0, 2.0, 3.0, 5.0, 8.0, 8.0])
 TRACE = RecordedTrace("t.csv", None, "tokens", "arrived", np.arange(1.0, 13.0), np.arange(12.0) ** 2, 12)
-FIT = fit_trace(TRACE, levels=[2], jobs=100)
-SCALE, TIMES, FIGURE = FIT.recommendation.scale, np.arange(12.0) ** 2, Figure()
+TIMES, FIGURE = np.arange(12.0) ** 2, Figure()
 GENERATOR = np.random.default_rng(1)
+
+
+@cache
+def _fit() -> TraceFit:
+    return fit_trace(TRACE, levels=[2], jobs=100)
+
+
+@cache
+def _distribution() -> ResponseTimeDistribution:
+    return mq.response_time_distribution(QUEUE, MLPT)
+
+
+FIT = Later(_fit)
+SCALE = Later(lambda: _fit().recommendation.scale)
+DISTRIBUTION = Later(_distribution)
+LEVEL = Later(lambda: _distribution().by_level[0])
+RESULT = Later(lambda: mq.simulate(QUEUE, MLPT, jobs=20, warmup=2, seeds=2))
 
 
 def _by_name(*calls: Call) -> dict[str, Call]:
@@ -241,19 +257,19 @@ CALLS = _by_name(
     Call(quantum_slopes, {"queue": QUEUE, "quanta": [1.0, 2.0], "levels": 2}),
     Call(response_gradient, {"queue": QUEUE, "boundaries": [[1.0], [2.0]], "closed": True, "side": "right"}),
     Call(mq.response_time_distribution, {"queue": QUEUE, "policy": MLPT}, names=("lazy", "quantum")),
-    Call(DISTRIBUTION.cdf, {"t": 1.0}),
-    Call(DISTRIBUTION.quantile, {"p": 0.5}),
-    Call(DISTRIBUTION.moment, {"n": 1}),
-    Call(DISTRIBUTION.by_level[0].cdf, {"t": 1.0}),
-    Call(DISTRIBUTION.by_level[0].quantile, {"p": 0.5}),
-    Call(DISTRIBUTION.by_level[0].moment, {"n": 1}),
+    Call(ResponseTimeDistribution.cdf, {"self": DISTRIBUTION, "t": 1.0}, fixed=("self",)),
+    Call(ResponseTimeDistribution.quantile, {"self": DISTRIBUTION, "p": 0.5}, fixed=("self",)),
+    Call(ResponseTimeDistribution.moment, {"self": DISTRIBUTION, "n": 1}, fixed=("self",)),
+    Call(LevelDistribution.cdf, {"self": LEVEL, "t": 1.0}, fixed=("self",)),
+    Call(LevelDistribution.quantile, {"self": LEVEL, "p": 0.5}, fixed=("self",)),
+    Call(LevelDistribution.moment, {"self": LEVEL, "n": 1}, fixed=("self",)),
     Call(mq.response_times, {"queue": QUEUE, "policy": MLPT, "arrival_times": [0.0, 1.0], "sizes": [1.0, 2.0]}, 30),
     Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, **SMALL_RUN}, 20, instead=FEW),
     Call(mq.simulate, {"queue": QUEUE, "policy": mq.CappedGittins(1), **SMALL_RUN}, 20, instead=FEW),
     Call(mq.simulate, {"queue": QUEUE, "policy": MLPT, **SMALL_RUN, "jobs": 1000, "warmup": 100, "seeds": 8, "control": True}, 12,
          instead=FEW),
     Call(simulate_many, {"queue": QUEUE, "policies": [MLPT], **SMALL_RUN}, 12, names=("policy",), instead=FEW),
-    Call(RESULT.half_width, {"confidence": 0.95}),
+    Call(SimulationResult.half_width, {"self": RESULT, "confidence": 0.95}, fixed=("self",)),
     Call(draw_trace, {"size": mq.Exponential(1.0), "arrival_rate": 1.0, "jobs": 5, "seed": 1, "root_seed": 1},
          instead=FEW),
     Call(_traces, {"size": mq.Exponential(1.0), "arrival_rate": 1.0, "jobs": 5, "seeds": 2, "root_seed": 1}, instead=FEW),
@@ -275,12 +291,12 @@ CALLS = _by_name(
     Call(lewis_test, {"gaps": TIMES}, 20),
     Call(ljung_box_test, {"values": TIMES, "lags": 2}, 20),
     Call(TimeScale, {"arrival_rate": 0.1, "tokens_per_second": 5.0, "stretch": 1.0, "assumed_load": None}),
-    Call(SCALE.seconds, {"units": 5.0}),
-    Call(recommend, {"queue": FIT.recommendation.queue, "scale": SCALE, "sizes": TRACE.sizes, "times": TRACE.times,
+    Call(TimeScale.seconds, {"self": SCALE, "units": 5.0}, fixed=("self",)),
+    Call(recommend, {"queue": Later(lambda: _fit().recommendation.queue), "scale": SCALE, "sizes": TRACE.sizes, "times": TRACE.times,
                      "levels": [2], "seed": 1, "jobs": 100}, 6, names=("root_seed",)),
     Call(policy_in_words, {"policy": mq.FCFS()}),
     Call(reading_notes, {"trace": TRACE}),
-    Call(law_in_words, {"law": FIT.laws[0]}),
+    Call(law_in_words, {"law": Later(lambda: _fit().laws[0])}),
     Call(in_time, {"fit": FIT, "units": 5.0}),
     *(Call(function, {"fit": FIT}, 4) for function in (checked_fit, as_mapping, verdict)),
     *(Call(laid_out(function), {"fit": FIT}, 2) for function in (draw_arrivals, draw_response, draw_sizes)),
@@ -309,7 +325,7 @@ CALLS = _by_name(
     Call(_verdicts, {"name": "eq-6"}, names=("entry",)),
     Call(refutations, {"name": "eq-6"}, names=("entry",)),
     Call(_derivation, {"step": ("a", 1)}, names=("steps",)),
-    Call(at_queue, {"expression": service_mean(), "queue": QUEUE, "ends": [1.0, 2.0], "values": {}}, 30),
+    Call(at_queue, {"expression": Later(service_mean), "queue": QUEUE, "ends": [1.0, 2.0], "values": {}}, 30),
     Call(_read(plan_batch), {"scenarios": EXAMPLE, "out": "out", "force": False, "notebooks": None}, 15),
     Call(plan_figures, {"names": ["fig01"], "out": "out", "parameters": {"gamma": 0.1}, "notebooks": None}, 20,
          names=("figure", "parameter", "gamma", "trace_folder")),

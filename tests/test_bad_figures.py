@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_values import ANYTHING, Call, check_call, laid_out
+from bad_values import ANYTHING, Call, Later, check_call, laid_out
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
@@ -47,13 +48,24 @@ from mlptsym.figures.unequal import best_quanta as best_unequal_quanta
 from mlptsym.figures.unequal import draw_unequal, gain_by_levels, quanta_by_level, threshold_name
 
 QUEUE = mq.Queue(mq.Exponential(1.0), 0.5, slowdown_threshold=2.0, slowdown_factor=0.5, preemption_cost=0.1)
-CHAIN = best_unequal_quanta(QUEUE, 2)
 SWEEP = ParameterSweep(QUEUE, "preemption_cost", 0.1, 0.2)
 FIGURES = Path(__file__).parents[1] / "figures"
 DATA = FigureData().with_curve("", "FCFS", "theory", [1, 2], [3, 4])
 RUN = {"jobs": 30, "warmup": 3, "seeds": 2, "root_seed": 1}
-FOUND = best_quanta(SWEEP.at, 2, 0.1, 0.2, points=2)
 SMALL = dict.fromkeys((*RUN, "points"), st.one_of(st.integers(-2, 12), ANYTHING.filter(lambda v: type(v) is not int)))
+
+
+@cache
+def _chain() -> Any:
+    return best_unequal_quanta(QUEUE, 2)
+
+
+@cache
+def _found() -> Any:
+    return best_quanta(SWEEP.at, 2, 0.1, 0.2, points=2)
+
+
+CHAIN, FOUND = Later(_chain), Later(_found)
 CALLS = [
     Call(curve_style, {"index": 1}),
     Call(line_style, {"index": 1}),
@@ -89,45 +101,49 @@ CALLS = [
     Call(job_on_server, {"queue": QUEUE, "size": 4.0, "quantum": 1.0, "points": 5}),
     Call(best_unequal_quanta, {"queue": QUEUE, "levels": 2}),
     Call(gain_by_levels, {"queue": QUEUE, "chain": CHAIN, **RUN}, 8, instead=SMALL),
-    Call(quanta_by_level, {"queue": QUEUE, "best": CHAIN[0]}),
+    Call(quanta_by_level, {"queue": QUEUE, "best": Later(lambda: _chain()[0])}),
     Call(FigureData, {"rows": DATA.rows}),
     Call(SWEEP.best, {"levels": 2, "points": 2}, 6),
     Call(best_curve, {"levels": 2}),
     Call(rule_curve, {"levels": 2}),
     Call(jumps, {"found": FOUND}),
     Call(plateaus, {"found": FOUND}),
-    Call(piece, {"found": FOUND[0]}),
+    Call(piece, {"found": Later(lambda: _found()[0])}),
     Call(threshold_of, {"queue": QUEUE}),
 ]  # fmt: skip
 
 # Drawings: of anything, of the data of other figures, and of their own with a row lost or changed ----------------------
 
 PANELS = ["(a)", "(b)", "(c)", "(d)", "(e)"]
-BEST = FigureData()
-for panel in PANELS:
-    BEST = BEST.with_curve(panel, "θ*, k = 2", "theory", [0.1, 0.15, 0.15, 0.2], [2, 2, 3, math.inf])
-    BEST = BEST.with_curve(panel, "θ*, k = 2: ℓ_C/1", "marker", [0.1, 0.15], 2)
-LINES = FigureData()
-for panel in (QUANTUM, RATIO):
-    LINES = LINES.with_curve(panel, "γ = 0.1", "theory", [1, 2, 3], [1, 2, 2.5])
-    LINES = LINES.with_curve(panel, "γ = 0.1: plateau 1", "marker", [1, 2], [1, 2])
-LOADS = theory_by_load(QUEUE, [0.5, 0.9], [2]).with_curve("", "G", "simulation", [0.5, 0.9], [3, 4], standard_error=0.1)
-LOADS = LOADS.with_curve("", "G: left out, unstable, load 2", "marker", 0.95, math.inf)
-QUANTA = FigureData(theory_by_quantum(QUEUE, [2], 5.0, 4).rows + optima_by_quantum(QUEUE, [2]).rows)
-GAINS = quanta_by_level(QUEUE, CHAIN[0]).with_curve(
-    "gain over equal quanta", threshold_name(QUEUE), "theory", [2, 3], [0, 1]
-)
-DRAWN = {
-    "arrivals": response_by_arrival_rate({"a": QUEUE}, 3),
-    "crossings": hazard_crossings({"a": {"A/B": QUEUE}}, 5.0, 3),
-    "quanta": QUANTA.with_curve("", "FCFS", "simulation", 5.0, 3.0, standard_error=0.1),
-    "best": BEST,
-    "plateaus": LINES,
-    "percentiles": percentiles_by_quantum(QUEUE, [2], [1.0, 2.0], [0.5]),
-    "loads": LOADS,
-    "schematic": job_on_server(QUEUE, 4.0, 1.0, 3),
-    "unequal": GAINS,
-}
+
+
+@cache
+def _drawn() -> dict[str, FigureData]:
+    """Data that each drawing is made for."""
+    best, lines = FigureData(), FigureData()
+    for panel in PANELS:
+        best = best.with_curve(panel, "θ*, k = 2", "theory", [0.1, 0.15, 0.15, 0.2], [2, 2, 3, math.inf])
+        best = best.with_curve(panel, "θ*, k = 2: ℓ_C/1", "marker", [0.1, 0.15], 2)
+    for panel in (QUANTUM, RATIO):
+        lines = lines.with_curve(panel, "γ = 0.1", "theory", [1, 2, 3], [1, 2, 2.5])
+        lines = lines.with_curve(panel, "γ = 0.1: plateau 1", "marker", [1, 2], [1, 2])
+    loads = theory_by_load(QUEUE, [0.5, 0.9], [2])
+    loads = loads.with_curve("", "G", "simulation", [0.5, 0.9], [3, 4], standard_error=0.1)
+    quanta = FigureData(theory_by_quantum(QUEUE, [2], 5.0, 4).rows + optima_by_quantum(QUEUE, [2]).rows)
+    gains = quanta_by_level(QUEUE, _chain()[0])
+    return {
+        "arrivals": response_by_arrival_rate({"a": QUEUE}, 3),
+        "crossings": hazard_crossings({"a": {"A/B": QUEUE}}, 5.0, 3),
+        "quanta": quanta.with_curve("", "FCFS", "simulation", 5.0, 3.0, standard_error=0.1),
+        "best": best,
+        "plateaus": lines,
+        "percentiles": percentiles_by_quantum(QUEUE, [2], [1.0, 2.0], [0.5]),
+        "loads": loads.with_curve("", "G: left out, unstable, load 2", "marker", 0.95, math.inf),
+        "schematic": job_on_server(QUEUE, 4.0, 1.0, 3),
+        "unequal": gains.with_curve("gain over equal quanta", threshold_name(QUEUE), "theory", [2, 3], [0, 1]),
+    }
+
+
 LENGTHS = st.sampled_from([0.0, 1e-30, 0.5, 1.0, 1e30, 1e300, -1.0, math.inf, -math.inf])
 NAMES = st.sampled_from(["", "FCFS", "θ*, k = 2: ℓ_C/x", ": plateau x", "h_L", "$", r"$\frac$", "k = 数", "."])
 CHANGES = st.fixed_dictionaries(
@@ -150,9 +166,12 @@ def _altered(data: FigureData) -> st.SearchStrategy[FigureData]:
 
 
 def _drawing(draw: Callable[..., Any], name: str, tried: int = 8, **good: Any) -> Call:
-    data = DRAWN[name]
-    instead = st.one_of(_altered(data), _altered(data), st.sampled_from([FigureData(), *DRAWN.values()]), ANYTHING)
-    return Call(laid_out(draw), {"data": data, **good}, tried, instead={"data": instead})
+    def others() -> st.SearchStrategy[Any]:
+        altered = _altered(_drawn()[name])
+        return st.one_of(altered, altered, st.sampled_from([FigureData(), *_drawn().values()]), ANYTHING)
+
+    data = Later(lambda: _drawn()[name])
+    return Call(laid_out(draw), {"data": data, **good}, tried, instead={"data": st.deferred(others)})
 
 
 DRAWINGS = [
@@ -165,8 +184,9 @@ DRAWINGS = [
     _drawing(draw_loads, "loads"),
     _drawing(draw_schematic, "schematic"),
     _drawing(draw_unequal, "unequal", names=(threshold_name(QUEUE),)),
-    Call(summary, {"data": BEST}, instead={"data": st.one_of(_altered(BEST), ANYTHING)}),
-]
+    Call(summary, {"data": Later(lambda: _drawn()["best"])},
+         instead={"data": st.deferred(lambda: st.one_of(_altered(_drawn()["best"]), ANYTHING))}),
+]  # fmt: skip
 CALLS += DRAWINGS
 
 

@@ -20,6 +20,7 @@ from mlptsym import (
     Exponential,
     LinearMemory,
     LogNormal,
+    Lomax,
     ParameterError,
     Queue,
     Uniform,
@@ -338,6 +339,15 @@ class TestQuanta:
             assert (np.diff(x) > 0).all()
             assert x[-1] == LONGEST
         assert [row.y for row in theory.select(curve="FCFS")] == [mean_response_time(_queue(), FCFS())] * 2
+
+    def test_an_infinite_variance_is_no_instability(self) -> None:
+        """With k = ∞ and free preemption E[T] is finite where that of FCFS and of any finite k is not."""
+        queue = Queue(Lomax(1.8, 1.0), 0.3)
+        quanta, times, _ = columns(
+            theory_by_quantum(queue, [math.inf], 5.0, points=9).select(curve=level_name(math.inf))
+        )
+        assert np.isfinite(times).all()
+        np.testing.assert_allclose(times, mean_response_time(queue, MLPT(quantum=quanta, levels=math.inf)), rtol=1e-12)
 
     def test_kinks_are_among_the_quanta(self, theory: FigureData) -> None:
         x = columns(theory.select(curve=level_name(10)))[0]

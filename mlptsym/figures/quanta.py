@@ -26,7 +26,7 @@ from mlptsym.figures.style import curve_style, line_style, paper_style, point_st
 from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.response import mean_response_time
+from mlptsym.numeric.response import mean_response_time, solve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,12 +117,12 @@ def _times(queue: Queue, levels: float, quanta: Floats) -> Floats:
     A job that is cut at all multiples of θ is also cut at the first few multiples of mθ: where these make the queue
     unstable, θ does.
     """
-    times = np.zeros(quanta.shape)
+    stable = np.ones(quanta.shape, dtype=bool)
     if levels == math.inf:
         with np.errstate(over="ignore"):  # also where the mean is infinite
             multiples = np.clip(np.floor(queue.mean_service_time / quanta / 2), 1, 1e200) * quanta
-        times = mean_response_time(queue, MLPT(quantum=multiples, levels=FEW))
-    stable = np.isfinite(times)
+        stable = solve(queue, MLPT(quantum=multiples, levels=FEW)).stable
+    times = np.full(quanta.shape, math.inf)
     if stable.any():
         times[stable] = mean_response_time(queue, MLPT(quantum=quanta[stable], levels=levels))
     return times

@@ -299,8 +299,10 @@ def _laid_out(figure: Figure) -> Iterator[None]:
     engine = figure.get_layout_engine()
     if engine is not None:
         usual, figure.dpi = figure.dpi, mpl.rcParams["savefig.dpi"]
-        engine.execute(figure)
-        figure.dpi = usual
+        try:
+            engine.execute(figure)
+        finally:
+            figure.dpi = usual
     with mpl.rc_context({"figure.constrained_layout.use": False}):  # the engine of a figure that has none
         figure.set_layout_engine(None)
         try:

@@ -70,7 +70,8 @@ class Optimum:
         The intrinsic size x whose service time q(x) is θ*.
     local_minima : tuple of (float, float, str)
         Quantum, E[T] and kind of the local minima found, the best first, at most 100; those within two percent of the
-        best are all found, and further ones where they are seen.  FCFS is not listed.
+        best are all found, but for kinks at quanta so short that there are hundreds of them, and further ones where
+        they are seen.  FCFS is not listed.
     levels : int or inf
         k.
     effective_load : float
