@@ -44,7 +44,8 @@ time.sleep(600)"""
 
 # `mlptsym batch` with another folder of notebooks, as a program of its own.
 COMMAND = """\
-import os, pathlib, sys
+import os, pathlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored by what runs in the background
 from mlptsym.batch import running, scenarios
 from mlptsym.cli.batch import batch
 from mlptsym.cli import app, main
