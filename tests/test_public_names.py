@@ -54,6 +54,7 @@ PLUMBING = {
     "mlptsym.simulation.kernels": CHECKED,
     "mlptsym.simulation.streaming": CHECKED,
     "mlptsym.figures.drawing": "draws on matplotlib's axes what the drawing of a whole figure has checked",
+    "mlptsym.figures.kernel_client": "what notebook_process talks to kernels with",
     "mlptsym.figures.notebook_process": "the process notebooks run in, which gets checked tasks",
     "mlptsym.figures.parameters": "what plan_figures and read_scenarios check notebooks and their parameters with",
     "mlptsym.figures.progress": "shows the progress of runs that are planned",

@@ -117,7 +117,7 @@ def level_slopes(*, last: bool = False) -> LevelSlopes:
 
     # E[Y_J] is at hand where these are used, and has more digits than the moments it is made of
     moment = UpperMoment(1, attained(level - 1))
-    known = _root(terms.piece_mean - piece, moment)
+    ((known,),) = sp.linsolve([terms.piece_mean - piece], [moment])
     square = sp.collect(sp.expand(along(terms.piece_square).subs(moment, known)), tail(end) * end_slope)
     return LevelSlopes(
         start_slope, end_slope, cost_slope, piece, along(terms.probability), along(terms.piece_mean), square
@@ -136,12 +136,6 @@ class _MovingBoundary:
         freed = expression.subs({restore_cost(self.index): cost, attained(self.index): self.at})
         slope = freed.diff(self.at).subs(cost.diff(self.at), cost_slope)
         return slope.subs(cost, restore_cost(self.index)).subs(self.at, attained(self.index))
-
-
-def _root(linear: sp.Expr, unknown: sp.Expr) -> sp.Expr:
-    """Where an expression that is linear in an unknown is zero."""
-    factor, rest = sp.Poly(linear, unknown).all_coeffs()
-    return sp.expand(-rest / factor)
 
 
 @dataclass(frozen=True)
@@ -208,7 +202,7 @@ def boundary_slope(*, last: bool = False) -> BoundarySlope:
     )
     slope = _MovingBoundary(level).slope(passed_on, cost_slope)
     moment = UpperMoment(1, attained(level))
-    known = _root(below.piece_mean - piece_next, moment)
+    ((known,),) = sp.linsolve([below.piece_mean - piece_next], [moment])
     density = Density(attained(level))
     slope = sp.collect(sp.expand(slope.subs(moment, known)), [density, tail(attained(level)), square_price])
     return BoundarySlope(*prices, cost_slope, piece_next, density, slope)  # type: ignore[call-arg]  # seven prices
