@@ -32,6 +32,7 @@ MOST_VISITS = 10**9
 MOST_LEVELS = 10**7
 MOST_SEEDS = 10**5
 MOST_WORKERS = 1024
+TASKS = 4  # for each worker and trace
 
 Floats = NDArray[np.float64]
 SimulatedPolicy = Policy | CappedGittins
@@ -349,23 +350,34 @@ def _in_parallel(
 ) -> Iterator[list[Measure]]:
     """Measure every policy on every trace, in threads; give the measures of one trace after the other.
 
-    Small quanta cost a hundred times as much as large ones, so each policy on each trace is a task of its own.  Traces
-    are drawn, and kept, for as many seeds at a time as there are workers on either side of the one handed out.
+    Small quanta cost a hundred times as much as large ones, so the policies are dealt out like cards to several tasks
+    for each worker.  Traces are drawn, and kept, for as many seeds at a time as there are workers on either side of the
+    one handed out.
     """
+    tasks, stopped = min(len(runs), TASKS * workers), threading.Event()
+
+    def hand(first: int, trace: tuple[Floats, Floats]) -> list[Measure]:
+        return [measure(run, *trace) for run in runs[first::tasks] if not stopped.is_set()]
+
+    def row(hands: Sequence[Future[list[Measure]]]) -> list[Measure]:
+        dealt = [hand.result() for hand in hands]
+        return [dealt[place % tasks][place // tasks] for place in range(len(runs))]
+
     with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
             traces = deque(pool.submit(draw, seed) for seed in range(min(workers, seeds)))
-            rows: deque[list[Future[Measure]]] = deque()
+            rows: deque[list[Future[list[Measure]]]] = deque()
             for seed in range(seeds):
                 trace = traces.popleft().result()
-                rows.append([pool.submit(measure, run, *trace) for run in runs])
+                rows.append([pool.submit(hand, first, trace) for first in range(tasks)])
                 if seed + workers < seeds:
                     traces.append(pool.submit(draw, seed + workers))
                 if len(rows) > workers:
-                    yield [measured.result() for measured in rows.popleft()]
-            for row in rows:
-                yield [measured.result() for measured in row]
+                    yield row(rows.popleft())
+            for hands in rows:
+                yield row(hands)
         except BaseException:
+            stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
