@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -183,7 +184,8 @@ def sweep(function: Callable[[Item], Result], items: Iterable[Item], *, threads:
     Raises
     ------
     ParameterError
-        If there is no function, no items or too many (10⁷), or one of them cannot be sent to a cluster.
+        If there is no function, no items or too many (10⁷), or one of them, or a result, cannot be sent to another
+        process.
     ClusterLostError
         If the cluster gives up or is gone.
 
@@ -235,6 +237,8 @@ def sweep_as_completed(
 
     Raises
     ------
+    ParameterError
+        If an argument or a result cannot be sent from one process to another.
     ClusterLostError
         If the cluster gives up or is gone.
     """
@@ -256,6 +260,11 @@ def sweep_as_completed(
             yield placed
         if lost:
             raise ClusterLostError(lost[0])  # noqa: TRY301
+    except BrokenProcessPool as error:
+        if "un-serialize" not in str(error):
+            raise
+        allowed = "one whose arguments and results can be sent from process to process"
+        raise ParameterError("function", function, allowed) from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "distributed":
             raise

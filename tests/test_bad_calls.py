@@ -236,7 +236,7 @@ CALLS = _by_name(
     Call(QUEUE.service_moments, {"attained": 1.0}),
     Call(QUEUE.service_moment, {"order": 1}),
     Call(mq.MLPT, {"quantum": 1.0, "levels": 2, "lazy": False}),
-    Call(mq.MLPT, {"quanta": [1.0, 2.0], "levels": 3, "lazy": False}),
+    Call(mq.MLPT, {"quanta": [1.0, 2.0], "levels": 3, "lazy": False}, names=("quantum",)),
     Call(MLPT.boundaries, {"limit": 5.0}),
     Call(mq.MLPT(quanta=[1.0, 2.0]).boundaries, {"limit": 5.0}),
     Call(mq.FCFS().boundaries, {"limit": 5.0}),

@@ -213,6 +213,12 @@ def test_exceptions_come_back_from_the_cluster(cluster: Cluster) -> None:
         sweep(lambda theta: mean_response_time(QUEUE, MLPT(quantum=theta, levels=2)), [10.0, -1.0])
 
 
+def test_results_that_cannot_be_sent_are_refused() -> None:
+    """The class of an iterator goes out of a process, and does not come into another."""
+    with parallel(2), pytest.raises(ParameterError, match="^function = .* can be sent from process to process"):
+        sweep(type, [iter([1.0])])
+
+
 def test_what_cannot_be_sent_is_refused(cluster: Cluster) -> None:
     lock = threading.Lock()
     with parallel(dask=cluster.address):
