@@ -176,7 +176,7 @@ def checked(entry: Entry) -> Outcome:
 
 
 def verify_entry(entry: Entry) -> Verdict:
-    """Check the statement of an entry, then each of its wrong variants; nothing derived before is used.
+    """Check the statement of an entry, then each of its wrong variants; what the package derived before is not used.
 
     A check that breaks off has shown nothing: neither that the statement holds nor that a variant fails.
     """
