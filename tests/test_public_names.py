@@ -104,7 +104,7 @@ NAMES = {
     **dict.fromkeys(
         ("mlptsym.fitting.laws.Sample.total", "mlptsym.fitting.laws.Sample.total_observed",
          "mlptsym.fitting.laws.Sample.at_cap", "mlptsym.numeric.gittins.index_of_law",
-         "mlptsym.numeric.gradient.level_depth", "mlptsym.numeric.laws.SizeLaw.partial_moments",
+         "mlptsym.numeric.remainder.level_depth", "mlptsym.numeric.laws.SizeLaw.partial_moments",
          "mlptsym.numeric.laws.Empirical.partial_moments", "mlptsym.numeric.laws.Lomax.partial_moments",
          "mlptsym.numeric.response.moments_needed"),
         CHECKED,

@@ -21,9 +21,9 @@ from mlptsym.numeric.enclosure import (
     constant,
     working_precision,
 )
-from mlptsym.numeric.gradient import level_depth
 from mlptsym.numeric.intervals import UndecidedError, exact
 from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.remainder import level_depth
 from mlptsym.numeric.response import moments_needed
 
 __all__ = ["Certificate", "certified_minimum"]

@@ -15,13 +15,13 @@ from mlptsym import validation
 from mlptsym.numeric.arrays import floats
 from mlptsym.numeric.levels import LevelSums, level_sums
 from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.remainder import FarLevels, TailIntegrals, far_levels, first_levels, is_continuable
+from mlptsym.numeric.remainder import FarLevels, far_levels, first_levels, is_continuable, level_depth
 from mlptsym.numeric.response import LEVEL_LIMIT, moments_needed
 
 if TYPE_CHECKING:
     from mlptsym.compile import CompiledFunction
 
-__all__ = ["QuantumSlopes", "ResponseGradient", "level_depth", "quantum_slopes", "response_gradient"]
+__all__ = ["QuantumSlopes", "ResponseGradient", "quantum_slopes", "response_gradient"]
 
 Floats = NDArray[np.float64]
 
@@ -383,35 +383,6 @@ def _blocks(depth: Floats, indices: NDArray[np.int64]) -> Iterator[NDArray[np.in
         width = max(1, int(np.searchsorted(cells, BLOCK_CELLS, side="right")))
         yield pending[:width]
         pending = pending[width:]
-
-
-def level_depth(queue: Queue, quanta: Floats, remainder: float) -> Floats:
-    """Number of levels after which the rest is below ``remainder`` of E[S], by the integrals of `remainder_bounds`."""
-    if math.isfinite(queue.size.upper_end):
-        return np.ceil(float(queue.service_time(queue.size.upper_end)) / quanta * (1 + 1e-12)).clip(1)
-    mean, rate = queue.mean_service_time, queue.arrival_rate
-    ages, tails = _tails_by_age(queue)
-    intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
-    tail, first, second, _ = tails.moments
-    ahead, width = intercept + slope * quanta, quanta + intercept + slope * quanta
-    spare = np.maximum(1 - queue.base_load, 1e-3)
-    with np.errstate(invalid="ignore", over="ignore"):
-        overhead = (ahead * tails.mean + (slope * tails.first if slope else 0.0)) / quanta
-        squares = (width + slope * ages) ** 2 * tail + (
-            width**2 * tails.mean + (2 * width * slope * tails.first + slope**2 * tails.second if slope else 0.0)
-        ) / quanta
-        before = first + (intercept * first + (slope * second / 2 if slope else 0.0)) / quanta
-        rest = overhead + rate * (squares + mean * before + mean * (ages + slope * ages**2 / quanta) * tail) / spare**2
-        small = rest <= remainder * mean
-    needed = np.where(small.any(axis=0), ages[np.argmax(small, axis=0), 0], np.inf)
-    return np.ceil(needed / quanta).clip(4, 2.0**60)
-
-
-@lru_cache(maxsize=64)
-def _tails_by_age(queue: Queue) -> tuple[Floats, TailIntegrals]:
-    """Ages at which `level_depth` looks, in a column, and what is left there."""
-    ages = queue.mean_service_time * np.geomspace(1e-2, 1e9, 200)[:, None]
-    return ages, TailIntegrals.at(queue, ages)
 
 
 @dataclass(frozen=True)

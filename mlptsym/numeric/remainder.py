@@ -33,11 +33,17 @@ __all__ = [
     "far_levels",
     "first_levels",
     "is_continuable",
+    "level_depth",
     "level_integral",
     "remainder_bounds",
 ]
 
 Floats = NDArray[np.float64]
+
+
+# as many quanta at once as `level_depth` has room for, and a number of levels that stands for infinitely many
+COLUMNS = 2**12
+DEEPEST = 2.0**60
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,57 @@ def remainder_bounds(queue: Queue, quantum: Floats, totals: LevelTotals, end: Fl
         queue.arrival_rate, quantum, end, intercept, slope, *known, *queue.service_moments(end)
     )
     return work, np.where(queue.arrival_rate * (totals.effective_mean + work) < 1, times, np.inf)
+
+
+def level_depth(queue: Queue, quanta: Floats, remainder: float) -> Floats:
+    """Number of levels after which the rest is about ``remainder`` of E[T], or of E[S^eff] where E[T] is infinite.
+
+    An estimate, usually somewhat too large, by the integrals of `remainder_bounds` on a grid of ages.
+    """
+    if math.isfinite(queue.size.upper_end):
+        with np.errstate(over="ignore"):
+            depth = np.ceil(float(queue.service_time(queue.size.upper_end)) / quanta * (1 + 1e-12))
+        return depth.clip(1, DEEPEST)
+    ages, tails = _tails_by_age(queue)
+    with np.errstate(all="ignore"):  # what overflows is not small
+        needed = [_least_age(queue, ages, tails, block, remainder) for block in _columns(quanta)]
+        return np.ceil(np.concatenate(needed) / quanta).clip(4, DEEPEST)
+
+
+def _columns(quanta: Floats) -> list[Floats]:
+    """Quanta in parts for which there is room with a row for each age."""
+    return np.split(quanta, range(COLUMNS, len(quanta), COLUMNS))
+
+
+def _least_age(queue: Queue, ages: Floats, tails: TailIntegrals, quanta: Floats, remainder: float) -> Floats:
+    """The least age beyond which little enough is left, for each quantum; ``inf`` if there is none."""
+    mean, rate = queue.mean_service_time, queue.arrival_rate
+    intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
+    tail, first, second, _ = tails.moments
+    ahead, width = intercept + slope * quanta, quanta + intercept + slope * quanta
+    spare = np.maximum(1 - queue.base_load, 1e-3)
+    overhead = (ahead * tails.mean + (slope * tails.first if slope else 0.0)) / quanta
+    squares = (width + slope * ages) ** 2 * tail + (
+        width**2 * tails.mean + (2 * width * slope * tails.first + slope**2 * tails.second if slope else 0.0)
+    ) / quanta
+    before = first + (intercept * first + (slope * second / 2 if slope else 0.0)) / quanta
+    rest = overhead + rate * (squares + mean * before + mean * (ages + slope * ages**2 / quanta) * tail) / spare**2
+    # integrals from below for the sums of all restore costs and of all E[Y_r²]
+    of_first, of_second = (queue.service_moment(order) / order if slope else 0.0 for order in (2, 3))
+    load = rate * (mean + ((intercept - slope * quanta) * mean + slope * of_first) / quanta)
+    width = quanta + intercept - slope * quanta
+    every = (width**2 * mean + 2 * width * slope * of_first + slope**2 * of_second) / quanta - quanta**2
+    least = mean + np.where(np.isfinite(every), rate / 2 * np.maximum(every, 0.0), 0.0)
+    # where the queue is unstable E[S^eff] is all that is asked for
+    small = np.where(load > 1, overhead / mean, rest / least) <= remainder
+    return np.where(small.any(axis=0), ages[np.argmax(small, axis=0), 0], np.inf)
+
+
+@lru_cache(maxsize=64)
+def _tails_by_age(queue: Queue) -> tuple[Floats, TailIntegrals]:
+    """Ages at which `level_depth` looks, in a column, and what is left there."""
+    ages = queue.mean_service_time * np.geomspace(1e-2, 1e12, 280)[:, None]
+    return ages, TailIntegrals.at(queue, ages)
 
 
 # Euler–Maclaurin over geometric panels

@@ -16,10 +16,10 @@ from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.remainder import (
     Continued,
-    TailIntegrals,
     continued_response_time,
     first_levels,
     is_continuable,
+    level_depth,
     remainder_bounds,
 )
 
@@ -39,10 +39,9 @@ SHORTEST = 1e-100
 # part of the levels that would do to begin with, and the ratio by which they grow
 FIRST_PART, GROWTH = 0.25, 1.12
 REMAINDER = 1e-13
-DIRECT_LEVELS = 2**20
+DIRECT_LEVELS, LONGEST_TABLE = 2**18, 2**20
 LEVEL_LIMIT = 2**22
 CELL_LIMIT = 2**28
-MOST_LEVELS = 1e300
 LEAST_SHAPE = 1.05
 
 
@@ -233,7 +232,7 @@ def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
     if tiny.any():
         allowed = f"at least {SHORTEST:g} mean service times, for infinitely many levels"
         validation.refuse("quantum", float(quanta[tiny][0]), allowed)
-    levels = _levels_to_sum(queue, quanta)
+    levels = level_depth(queue, quanta, REMAINDER)
     continuable = is_continuable(queue.size)
     together = np.flatnonzero(FIRST_PART * levels <= LONGEST_LOOP)
     if FIRST_PART * levels[together].sum() >= LOOP_CELLS and has_level_loop(queue):
@@ -243,7 +242,7 @@ def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
         together = together[:0]
     pending = np.argsort(levels, kind="stable")
     pending = pending[~np.isin(pending, together)]
-    rows = levels if math.isfinite(queue.size.upper_end) else np.ceil(FIRST_PART * levels)
+    rows = levels.copy()
     while len(pending):
         deep = continuable & (levels[pending] > DIRECT_LEVELS)
         for index in pending[deep]:
@@ -305,32 +304,6 @@ def _continued(queue: Queue, quantum: float) -> Continued:
     with np.errstate(all="ignore"):
         sums = level_sums(queue, np.arange(1.0, rows[0] + 1)[:, None] * quantum, closed=False)
         return continued_response_time(queue, quantum, sums)
-
-
-def _levels_to_sum(queue: Queue, quanta: Floats) -> Floats:
-    """A first guess, for each quantum, at the levels after which the rest is negligible.
-
-    The same integrals as in `remainder_bounds`, relative to the mean service time, on a grid of ages; the caller
-    checks the bound itself afterwards.
-    """
-    if math.isfinite(queue.size.upper_end):
-        with np.errstate(over="ignore"):
-            return np.ceil(queue.service_time(queue.size.upper_end) / quanta).clip(1, MOST_LEVELS)
-    mean = queue.mean_service_time
-    ages = mean * np.geomspace(1e-2, 1e12, 700)
-    intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
-    spare = max(1 - queue.base_load, 1e-3)
-    with np.errstate(all="ignore"):  # what overflows is not small
-        tails = TailIntegrals.at(queue, ages)
-        per_level = (tails.moments[0] * mean + tails.mean) / mean
-        by_cost = (slope / mean) ** 2 * tails.second / mean if slope else 0.0
-        rest = per_level + by_cost
-        scale = (1 + intercept / mean + quanta / mean) ** 2 * (1 + mean / quanta) ** 2
-        # the first age from which on the rest is small enough
-        least = np.minimum.accumulate(np.where(np.isnan(rest), np.inf, rest))
-        place = np.searchsorted(-least, -REMAINDER * spare / scale)
-        needed = np.where(place < len(ages), np.ceil(np.append(ages, np.inf)[place] / quanta), MOST_LEVELS)
-    return needed.clip(8, MOST_LEVELS)
 
 
 def _refuse_work(quanta: Floats, levels: Floats) -> None:
@@ -400,10 +373,10 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
     if closed:
         ends = _scaled(queue, _unit_boundaries(policy), np.array([quantum]))[:, 0]
     else:
-        rows = int(_levels_to_sum(queue, np.array([quantum]))[0])
-        ends = _scaled(queue, np.arange(1.0, min(rows, DIRECT_LEVELS) + 1), np.array([quantum]))[:, 0]
+        rows = int(level_depth(queue, np.array([quantum]), REMAINDER)[0])
+        ends = _scaled(queue, np.arange(1.0, min(rows, LONGEST_TABLE) + 1), np.array([quantum]))[:, 0]
     sums = level_sums(queue, ends[:, None], closed=closed)
-    beyond = not closed and is_continuable(queue.size) and len(ends) == DIRECT_LEVELS
+    beyond = not closed and is_continuable(queue.size) and len(ends) == LONGEST_TABLE
     squares = np.array([_continued(queue, quantum).squares]) if beyond else sums.squares
     occupied = sums.probability[:, 0] > 0
     if not math.isclose(float(sums.probability.sum()), 1.0, rel_tol=TOLD_APART):
