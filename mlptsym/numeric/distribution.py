@@ -29,7 +29,8 @@ Complexes = NDArray[np.complex128]
 
 FEWEST_FREQUENCIES = 192
 MOST_FREQUENCIES = 1536
-SETTLED = 1e-8  # between half the frequencies and all of them: the error of all is a third of this or less
+# the error of all frequencies is at most about their difference from this share of them
+SHARE, SETTLED = 2 / 3, 5e-9
 PROBES = 24
 NEAREST_TO_ONE = 1e-8
 # probabilities that count as zero; the earliest time that is computed, in mean service times
@@ -64,7 +65,7 @@ def response_time_distribution(queue: Queue, policy: Policy) -> ResponseTimeDist
     series with one set of frequencies for each octave of times.  What would make the series ring is taken out and
     added in closed form: all atoms of the wait, convolved with the law of the last piece (every step of the
     distribution function and every kink that comes with it), and the jumps of the density of the work found
-    (`mlptsym.numeric.jumps`).  The number of frequencies is doubled until half of them give the same.
+    (`mlptsym.numeric.jumps`).  The number of frequencies is doubled until two thirds of them give the same.
 
     Examples
     --------
@@ -364,7 +365,7 @@ class _Octave:
             frequencies = Frequencies(horizon, 2 * frequencies.count)
 
     def _unsettled(self) -> float:
-        """Largest difference between half the frequencies and all of them, at even times and at the largest bends."""
+        """Largest difference between a share of the frequencies and all, at even times and at the largest bends."""
         horizon = self.frequencies.horizon
         weights = self.levels.probability[self.visited]
         size = np.abs(self.bend_height * weights[self.bend_owner])
@@ -374,7 +375,7 @@ class _Octave:
         times = times[(times > horizon / 2) & (times <= horizon)]
         times = np.append(times, horizon * (1 + np.arange(1, PROBES + 1) / PROBES) / 2)
         smooth = weights @ self.remainders
-        differences = self.frequencies.invert(smooth, times) - self.frequencies.invert(smooth, times, 0.5)
+        differences = self.frequencies.invert(smooth, times) - self.frequencies.invert(smooth, times, SHARE)
         return float(np.abs(differences).max())
 
     def values(self, times: Floats, level: int | None) -> Floats:
