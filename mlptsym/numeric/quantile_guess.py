@@ -74,5 +74,5 @@ def guessed_quantiles(queue: Queue, levels: Levels, chances: Floats, level: int 
         last_piece(levels, used, times[:, None] - levels.before[used]) / levels.probability[used],
     )
     values = np.maximum.accumulate(given_level @ weights[used])
-    guess: Floats = times[np.minimum(np.searchsorted(values, chances), POINTS - 1)]
+    guess: Floats = np.interp(chances, values, times)
     return guess
