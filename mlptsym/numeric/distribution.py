@@ -16,6 +16,7 @@ from mlptsym.numeric.arrays import floats
 from mlptsym.numeric.inversion import Frequencies
 from mlptsym.numeric.jumps import arrivals_ahead, atoms_of_wait, bends, bent, last_piece
 from mlptsym.numeric.policies import Policy
+from mlptsym.numeric.quantile_guess import guessed_quantiles
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import Solution, solve
 from mlptsym.numeric.response_moments import LevelMoments, level_moments, second_moment, second_moment_needs
@@ -28,15 +29,13 @@ Complexes = NDArray[np.complex128]
 
 FEWEST_FREQUENCIES = 192
 MOST_FREQUENCIES = 1536
-SETTLED = 1e-8  # between half the frequencies and all of them: the error of all is a third of this or less
+# the error of all frequencies is at most about their difference from this share of them
+SHARE, SETTLED = 2 / 3, 5e-9
 PROBES = 24
 NEAREST_TO_ONE = 1e-8
 # probabilities that count as zero; the earliest time that is computed, in mean service times
 NOTHING, EARLIEST = 1e-13, 1e-40
-FIRST_HORIZON, HORIZON_RATIO, HEAVIER = 4.0, 4.0, 1.5
-GUESSES, GUESS_FREQUENCIES = 256, 96
-NEAR = 1.06
-FAR = 1e30
+OCTAVE, FAR = 2.0, 1e30
 OCCUPIED = 1e-12
 BATCH = 2**20
 
@@ -66,7 +65,7 @@ def response_time_distribution(queue: Queue, policy: Policy) -> ResponseTimeDist
     series with one set of frequencies for each octave of times.  What would make the series ring is taken out and
     added in closed form: all atoms of the wait, convolved with the law of the last piece (every step of the
     distribution function and every kink that comes with it), and the jumps of the density of the work found
-    (`mlptsym.numeric.jumps`).  The number of frequencies is doubled until half of them give the same.
+    (`mlptsym.numeric.jumps`).  The number of frequencies is doubled until two thirds of them give the same.
 
     Examples
     --------
@@ -221,20 +220,6 @@ class ResponseTimeDistribution:
             self._octaves[exponent] = _Octave.resolved(self._levels, horizon)
         return self._octaves[exponent]
 
-    def _guess(self, chances: Floats, level: int | None) -> Floats:
-        """Quantiles to a few digits, from one set of frequencies for all times up to one beyond the largest."""
-        largest, mean, latest = float(chances.max()), self.moment(1), self._levels.latest
-        horizon = FIRST_HORIZON * self.queue.mean_service_time
-        if math.isfinite(mean):  # a tail that is somewhat heavier than exponential
-            horizon = max(horizon, HEAVIER * mean * -math.log1p(-largest))
-        while True:
-            horizon = min(horizon, latest)
-            times = horizon * np.geomspace(1e-6, 1, GUESSES)
-            rough = _Octave.of(self._levels, Frequencies(horizon, GUESS_FREQUENCIES)).values(times, level)
-            if rough[-1] >= largest or horizon == latest:
-                return times[np.minimum(np.searchsorted(np.maximum.accumulate(rough), chances), GUESSES - 1)]
-            horizon *= HORIZON_RATIO
-
     def _quantile(self, p: ArrayLike, level: int | None) -> Any:
         chances = floats("p", p)
         wrong = (chances > 1 - NEAREST_TO_ONE) & (chances != 1)
@@ -247,7 +232,7 @@ class ResponseTimeDistribution:
             latest = self._levels.latest
             far = flat[wanted] > 1 - self._longer if level is None else np.zeros(wanted.shape, dtype=bool)
             if not far.any():
-                guess = self._guess(flat[wanted], level)
+                guess = guessed_quantiles(self.queue, self._levels, flat[wanted], level)
                 answer[wanted] = _roots(lambda t: self._cdf(t, level), flat[wanted], guess, latest)
                 far = np.isinf(answer[wanted])
             if far.any():
@@ -380,7 +365,7 @@ class _Octave:
             frequencies = Frequencies(horizon, 2 * frequencies.count)
 
     def _unsettled(self) -> float:
-        """Largest difference between half the frequencies and all of them, at even times and at the largest bends."""
+        """Largest difference between a share of the frequencies and all, at even times and at the largest bends."""
         horizon = self.frequencies.horizon
         weights = self.levels.probability[self.visited]
         size = np.abs(self.bend_height * weights[self.bend_owner])
@@ -390,7 +375,7 @@ class _Octave:
         times = times[(times > horizon / 2) & (times <= horizon)]
         times = np.append(times, horizon * (1 + np.arange(1, PROBES + 1) / PROBES) / 2)
         smooth = weights @ self.remainders
-        differences = self.frequencies.invert(smooth, times) - self.frequencies.invert(smooth, times, 0.5)
+        differences = self.frequencies.invert(smooth, times) - self.frequencies.invert(smooth, times, SHARE)
         return float(np.abs(differences).max())
 
     def values(self, times: Floats, level: int | None) -> Floats:
@@ -421,23 +406,29 @@ class _Octave:
 
 
 def _roots(cdf: Callable[[Floats], Any], chances: Floats, guess: Floats, longest: float) -> Floats:
-    """Smallest t with cdf(t) ≥ p, 0 < p < 1, by Chandrupatla's method in a bracket; ``inf`` beyond the longest time."""
+    """Smallest t with cdf(t) ≥ p, 0 < p < 1, by Chandrupatla's method in a bracket; ``inf`` beyond the longest time.
+
+    The bracket is the octave of the guess, since it costs far more to begin another octave than to halve one.
+    """
     from scipy.optimize import elementwise
 
-    low, high, stride = guess / NEAR, np.minimum(guess * NEAR, longest), np.full(guess.shape, NEAR)
-    while (outside := ((late := cdf(low) >= chances) & (low > 0)) | (cdf(high) < chances) & (high < longest)).any():
-        stride = np.where(outside, stride**2, stride)
+    low = np.ldexp(0.5, np.frexp(np.minimum(guess, longest))[1])
+    high, stride = np.minimum(np.nextafter(2 * low, 0.0), longest), np.full(guess.shape, OCTAVE)
+    below, above = cdf(low), cdf(high)
+    while (outside := ((late := below >= chances) & (low > 0)) | (above < chances) & (high < longest)).any():
         low, high = (
             np.where(outside, np.where(late, np.where(stride < FAR, low / stride, 0.0), high), low),
             np.where(outside, np.where(late, low, np.minimum(high * stride, longest)), high),
         )
+        stride = np.where(outside, stride**2, stride)
+        below, above = cdf(low), cdf(high)
 
     def excess(times: Floats, p: Floats) -> Floats:
         values = cdf(times)
         difference: Floats = np.where(values >= p, 1.0, -1.0) * np.maximum(np.abs(values - p), 1e-300)
         return difference
 
-    reached = cdf(high) >= chances
+    reached = above >= chances
     answer = np.full(chances.shape, math.inf)
     if reached.any():
         found = elementwise.find_root(

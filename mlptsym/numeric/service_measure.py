@@ -130,6 +130,7 @@ class ServiceMeasure:
     Attributes
     ----------
     queue : Queue
+        Its size law and slowdown are those of S.
     atoms, masses : array
         Values of S with their probabilities for a discrete law, empty for a continuous one.
     edges : array
@@ -147,6 +148,10 @@ class ServiceMeasure:
     @classmethod
     def of(cls, queue: Queue) -> ServiceMeasure:
         """Prepare a queue's law; panels are halved until each integral of the tail is what its closed form gives."""
+        return _prepared(Queue(queue.size, 1.0, *queue.slowdown))
+
+    @classmethod
+    def _of(cls, queue: Queue) -> ServiceMeasure:
         none = np.empty(0)
         if isinstance(queue.size, (Deterministic, Empirical)):
             values = queue.size.samples if isinstance(queue.size, Empirical) else np.array([queue.size.value])
@@ -270,6 +275,11 @@ class ServiceMeasure:
         density = self.density(near)
         exponent = float(np.log(density[0] / density[1]) / np.log(near[0] / near[1]))
         return float(density[1] * near[1] ** -exponent) * math.gamma(exponent + 1), exponent
+
+
+@lru_cache(maxsize=4)
+def _prepared(queue: Queue) -> ServiceMeasure:
+    return ServiceMeasure._of(queue)
 
 
 @dataclass(frozen=True, eq=False)
