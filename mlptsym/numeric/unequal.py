@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 LARGEST = 64
 EQUAL_STARTS = 3  # local minima over a common quantum to start from
-DESCENTS = 6  # of these starts and of the insertions, the best so many are followed down
+DESCENTS = 12  # of these starts and of the insertions, the best so many are followed down
 ON_BREAK = 1e-9
 POLISHES, STEP = 8, 1e-6
 ROUNDS = 30  # of coordinate descent over point masses
@@ -99,10 +99,10 @@ def optimal_quanta(queue: Queue, levels: int = 3) -> OptimalQuanta:
     -----
     In the boundaries t_r, E[T] is smooth but for kinks at t_r = ℓ_C (and the other breaks of
     `mlptsym.numeric.breaks.bends`), each in one coordinate only.  Level after level is added: starts for k are the best
-    boundaries for k − 1 with one more boundary in each gap, and the best common quanta.  The most promising of them are
-    followed down, inside a cell between breaks by sequential quadratic programming with the exact gradient; a boundary
-    that reaches a break stays there if E[T] rises to both sides of it, and otherwise crosses it.  At the end Newton's
-    method makes the gradient zero in all boundaries that are not on a break.
+    boundaries for k − 1 with one more boundary in each gap or on a break, and the best common quanta.  The most
+    promising of them are followed down together, with the exact gradient (`mlptsym.numeric.descent.descended`); a
+    boundary that reaches a break stays there if E[T] rises to both sides of it, and otherwise crosses it.  At the end
+    Newton's method makes the gradient zero, to the last digits, in all boundaries that are not on a break.
 
     With point masses E[T] jumps at them; then one boundary after the other is set to the best of the masses (of 2,000
     of them at a time, where there are more), until none can be improved alone.
@@ -147,11 +147,18 @@ def _common(equal: Optimum) -> list[Floats]:
 
 
 def _with_one_more(boundaries: Floats, queue: Queue) -> list[Floats]:
-    """The boundaries with another in each gap, before the first and beyond the last."""
-    if not len(boundaries):
-        return [np.array([part * queue.mean_service_time]) for part in (0.5, 1.0, 2.0, 4.0, 8.0)]
-    edges = np.concatenate([[boundaries[0] / 4], boundaries, [4 * boundaries[-1]]])
-    return [np.sort(np.append(boundaries, new)) for new in np.sqrt(edges[:-1] * edges[1:])]
+    """The boundaries with another in each gap, before the first and beyond the last, and on each break."""
+    if len(boundaries):
+        edges = np.concatenate([[boundaries[0] / 4], boundaries, [4 * boundaries[-1]]])
+        inside = np.sqrt(edges[:-1] * edges[1:])
+    else:
+        inside = queue.mean_service_time * np.array([0.5, 1.0, 2.0, 4.0, 8.0])
+    breaks = [there for there in bends(queue) if math.isfinite(there) and not _on(boundaries, there)]
+    return [np.sort(np.append(boundaries, new)) for new in [*inside, *breaks]]
+
+
+def _on(breaks: Floats, there: float) -> bool:
+    return bool(np.isclose(breaks, there, rtol=ON_BREAK, atol=0).any())
 
 
 def _result(queue: Queue, levels: int, boundaries: Floats, equal: Optimum) -> OptimalQuanta:
@@ -163,7 +170,7 @@ def _result(queue: Queue, levels: int, boundaries: Floats, equal: Optimum) -> Op
     return OptimalQuanta(
         quanta,
         tuple(np.cumsum(quanta).tolist()),
-        tuple(bool(np.isclose(breaks, there, rtol=ON_BREAK, atol=0).any()) for there in boundaries.tolist()),
+        tuple(_on(breaks, there) for there in boundaries.tolist()),
         solution.mean_response_time,
         equal,
         max(1 - solution.mean_response_time / best, 0.0) if math.isfinite(best) else 0.0,
@@ -233,7 +240,8 @@ class _Problem:
         """The lowest of the local minima below the most promising starts, and E[T] there, if it is below ``than``."""
         columns = np.stack(starts, axis=1)
         values = self.values(columns)
-        promising = columns[:, np.argsort(values, kind="stable")[: min(DESCENTS, np.isfinite(values).sum())]]
+        most = min(DESCENTS, np.isfinite(values).sum())
+        promising = columns[:, np.argsort(values, kind="stable")[:most]]
         if not promising.size:
             return None
         lowest = self._lowest_mass(promising) if len(self.masses) else self._lowest(promising)
