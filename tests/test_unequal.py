@@ -117,6 +117,18 @@ def test_a_boundary_stays_at_the_threshold() -> None:
     assert six[6].kinks == (False, True, False, False, False)
 
 
+def test_a_boundary_on_the_threshold_is_tried() -> None:
+    """With three boundaries in the gaps all descents here end at a minimum that is 0.3 % higher."""
+    queue = at_load(
+        0.87, SIZE, slowdown_threshold=159.0, slowdown_factor=0.387, preemption_cost=0.0266, memory=mq.LinearMemory()
+    )
+    best = optimal_quanta(queue, 4)
+    grid = np.stack([np.full(30, 159.0), np.linspace(1000, 1600, 30), np.linspace(2300, 3700, 30)])
+    found = response_gradient(queue, grid).mean_response_time
+    assert best.kinks == (True, False, False)
+    assert best.mean_response_time < found.min() < best.mean_response_time * 1.001
+
+
 def test_the_last_steps_of_a_descent_do_not_lead_up() -> None:
     """From here Newton's method would go to a quantum forty times longer: E[T] is flatter there, and higher."""
     queue = mq.Queue(mq.LogNormal(5, 0.9), 0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39, preemption_cost=0.1)

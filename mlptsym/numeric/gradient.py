@@ -234,16 +234,25 @@ def response_gradient(
         )
     if not queue.size.moment_limit > moments_needed(queue, 2 if closed else math.inf):
         validation.refuse("queue", queue, "one with a finite mean response time, for a gradient")
+    return one_sided_gradient(queue, boundaries, np.full(boundaries.shape, side == "right"), closed=closed)
+
+
+def one_sided_gradient(
+    queue: Queue, boundaries: Floats, right: NDArray[np.bool_], *, closed: bool = True
+) -> ResponseGradient:
+    """`response_gradient` of arguments that are known to be right, each derivative on a side of its own."""
     with np.errstate(all="ignore"):  # unstable columns are replaced below
         sums = level_sums(queue, boundaries, closed=closed)
-        slopes = _boundary_slopes(queue, boundaries, sums, closed=closed, side=side)
+        slopes = _boundary_slopes(queue, boundaries, sums, right, closed=closed)
         times = sums.mean_response_time()
     load = queue.arrival_rate * sums.effective_mean
     stable = load < 1
     return ResponseGradient(np.where(stable, times, np.inf), np.where(stable, slopes, np.nan), load)
 
 
-def _boundary_slopes(queue: Queue, boundaries: Floats, sums: LevelSums, *, closed: bool, side: str) -> Floats:
+def _boundary_slopes(
+    queue: Queue, boundaries: Floats, sums: LevelSums, right: NDArray[np.bool_], *, closed: bool
+) -> Floats:
     count, columns = boundaries.shape
     zero = np.zeros((1, columns))
     work_before = np.concatenate([zero, sums.work[:-1]])
@@ -263,7 +272,7 @@ def _boundary_slopes(queue: Queue, boundaries: Floats, sums: LevelSums, *, close
         for rows in (sums.waiting(), piece_price, before_price, _from_here_on(before_price), piece)
     )
     here, following, second = (slice(step, step + count) for step in range(3))
-    shifted = _shifted(boundaries, side)
+    shifted = np.where(right, _shifted(boundaries, "right"), _shifted(boundaries, "left"))
     (slopes,) = _boundary_function()(
         np.concatenate([zero, boundaries[:-1]]),
         boundaries,

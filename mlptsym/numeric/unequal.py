@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from mlptsym import validation
 from mlptsym.numeric.breaks import bends, point_masses
-from mlptsym.numeric.gradient import response_gradient
+from mlptsym.numeric.descent import descended
+from mlptsym.numeric.gradient import one_sided_gradient, response_gradient
 from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.optimum import Optimum, optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
@@ -24,13 +25,8 @@ Floats = NDArray[np.float64]
 
 LARGEST = 64
 EQUAL_STARTS = 3  # local minima over a common quantum to start from
-DESCENTS = 6  # of these starts and of the insertions, the best so many are followed down
-APART = 1e-3  # boundaries differ by at least this part of themselves
-UNSTABLE = 1e3  # E[T] in units of FCFS's that stands for an unstable set of boundaries
-PRECISION = 1e-15
-ITERATIONS = 300
+DESCENTS = 12  # of these starts and of the insertions, the best so many are followed down
 ON_BREAK = 1e-9
-FAR = 1e6  # boundaries stay within this ratio of the breaks and the start
 POLISHES, STEP = 8, 1e-6
 ROUNDS = 30  # of coordinate descent over point masses
 CANDIDATES = 2_000
@@ -103,10 +99,10 @@ def optimal_quanta(queue: Queue, levels: int = 3) -> OptimalQuanta:
     -----
     In the boundaries t_r, E[T] is smooth but for kinks at t_r = ℓ_C (and the other breaks of
     `mlptsym.numeric.breaks.bends`), each in one coordinate only.  Level after level is added: starts for k are the best
-    boundaries for k − 1 with one more boundary in each gap, and the best common quanta.  The most promising of them are
-    followed down, inside a cell between breaks by sequential quadratic programming with the exact gradient; a boundary
-    that reaches a break stays there if E[T] rises to both sides of it, and otherwise crosses it.  At the end Newton's
-    method makes the gradient zero in all boundaries that are not on a break.
+    boundaries for k − 1 with one more boundary in each gap or on a break, and the best common quanta.  The most
+    promising of them are followed down together, with the exact gradient (`mlptsym.numeric.descent.descended`); a
+    boundary that reaches a break stays there if E[T] rises to both sides of it, and otherwise crosses it.  At the end
+    Newton's method makes the gradient zero, to the last digits, in all boundaries that are not on a break.
 
     With point masses E[T] jumps at them; then one boundary after the other is set to the best of the masses (of 2,000
     of them at a time, where there are more), until none can be improved alone.
@@ -136,7 +132,9 @@ def best_boundaries_by_level(queue: Queue, levels: int) -> Iterator[OptimalQuant
     for k in range(2, levels + 1):
         equal = optimal_quantum(queue, k)
         if problem is not None:
-            lower = problem.lower([*_common(equal), *_with_one_more(boundaries, queue)], value * (1 - TIE))
+            # where the last level did not pay, one more in a gap has been tried
+            starts = _common(equal) + (_with_one_more(boundaries, queue) if len(boundaries) == k - 2 else [])
+            lower = problem.lower(starts, value * (1 - TIE)) if starts else None
             boundaries, value = (boundaries, value) if lower is None else lower
             if equal.mean_response_time < value * (1 + TIE) and 0 < equal.quantum < math.inf:
                 boundaries, value = _common(equal)[0], equal.mean_response_time
@@ -149,11 +147,18 @@ def _common(equal: Optimum) -> list[Floats]:
 
 
 def _with_one_more(boundaries: Floats, queue: Queue) -> list[Floats]:
-    """The boundaries with another in each gap, before the first and beyond the last."""
-    if not len(boundaries):
-        return [np.array([part * queue.mean_service_time]) for part in (0.5, 1.0, 2.0, 4.0, 8.0)]
-    edges = np.concatenate([[boundaries[0] / 4], boundaries, [4 * boundaries[-1]]])
-    return [np.sort(np.append(boundaries, new)) for new in np.sqrt(edges[:-1] * edges[1:])]
+    """The boundaries with another in each gap, before the first and beyond the last, and on each break."""
+    if len(boundaries):
+        edges = np.concatenate([[boundaries[0] / 4], boundaries, [4 * boundaries[-1]]])
+        inside = np.sqrt(edges[:-1] * edges[1:])
+    else:
+        inside = queue.mean_service_time * np.array([0.5, 1.0, 2.0, 4.0, 8.0])
+    breaks = [there for there in bends(queue) if math.isfinite(there) and not _on(boundaries, there)]
+    return [np.sort(np.append(boundaries, new)) for new in [*inside, *breaks]]
+
+
+def _on(breaks: Floats, there: float) -> bool:
+    return bool(np.isclose(breaks, there, rtol=ON_BREAK, atol=0).any())
 
 
 def _result(queue: Queue, levels: int, boundaries: Floats, equal: Optimum) -> OptimalQuanta:
@@ -165,7 +170,7 @@ def _result(queue: Queue, levels: int, boundaries: Floats, equal: Optimum) -> Op
     return OptimalQuanta(
         quanta,
         tuple(np.cumsum(quanta).tolist()),
-        tuple(bool(np.isclose(breaks, there, rtol=ON_BREAK, atol=0).any()) for there in boundaries.tolist()),
+        tuple(_on(breaks, there) for there in boundaries.tolist()),
         solution.mean_response_time,
         equal,
         max(1 - solution.mean_response_time / best, 0.0) if math.isfinite(best) else 0.0,
@@ -226,91 +231,37 @@ class _Problem:
             times = totals.mean_response_time()
         return np.where(self.queue.arrival_rate * totals.effective_mean < 1, times, np.inf)
 
-    def at(self, boundaries: Floats, side: str = "right") -> tuple[float, Floats]:
+    def at(self, boundaries: Floats) -> tuple[float, Floats]:
         """E[T] and its gradient at one set of boundaries."""
-        found = response_gradient(self.queue, boundaries[:, None], side=side)
+        found = response_gradient(self.queue, boundaries[:, None])
         return float(found.mean_response_time[0]), found.slopes[:, 0]
 
-    def lower(self, starts: Iterable[Floats], than: float) -> tuple[Floats, float] | None:
+    def lower(self, starts: Sequence[Floats], than: float) -> tuple[Floats, float] | None:
         """The lowest of the local minima below the most promising starts, and E[T] there, if it is below ``than``."""
-        value = {tuple(start.tolist()): float(self.values(start[:, None])[0]) for start in starts}
-        promising = sorted((start for start in value if math.isfinite(value[start])), key=value.__getitem__)
-        down: Callable[[Floats], _Reached] = self._over_masses if len(self.masses) else self._down
-        reached = [down(np.array(start)) for start in promising[:DESCENTS]]
-        lowest = min(reached, key=lambda one: one.value, default=None)
-        if lowest is None or not lowest.value < than:
+        columns = np.stack(starts, axis=1)
+        values = self.values(columns)
+        most = min(DESCENTS, np.isfinite(values).sum())
+        promising = columns[:, np.argsort(values, kind="stable")[:most]]
+        if not promising.size:
+            return None
+        lowest = self._lowest_mass(promising) if len(self.masses) else self._lowest(promising)
+        if not lowest.value < than:
             return None
         there = self._polished(lowest)
         return there, float(self.values(there[:, None])[0])
 
     # smooth between breaks
 
-    def _down(self, start: Floats) -> _Reached:
-        """From cell to cell of the breaks, until no boundary on a break can leave it downhill."""
-        boundaries, pinned = start, np.zeros(len(start), dtype=bool)
-        best = float(self.values(start[:, None])[0])
-        right_of = np.ones(len(start), dtype=bool)
-        for _ in range(4 * len(start) + 4):
-            reached = self._in_cell(boundaries, pinned, right_of)
-            value, right = self.at(reached)
-            if value > best:
-                reached = boundaries
-                value, right = self.at(reached)
-            on_break = self._is_on_break(reached)
-            pinned = on_break & (right >= 0)
-            if pinned.any():
-                pinned &= self.at(reached, "left")[1] <= 0
-            free = on_break & ~pinned
-            settled = value >= best * (1 - TIE) and not (free & ~self._is_on_break(boundaries)).any()
-            boundaries, best, right_of = reached, value, right < 0
-            if settled:
-                break
-        return _Reached(boundaries, best, ~pinned & ~self._is_on_break(boundaries))
+    def _lowest(self, starts: Floats) -> _Reached:
+        """The lowest of the local minima below these starts, one in each column."""
 
-    def _is_on_break(self, boundaries: Floats) -> NDArray[np.bool_]:
-        return np.array([bool(np.isclose(self.bends, there, rtol=ON_BREAK, atol=0).any()) for there in boundaries])
+        def function(boundaries: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+            found = one_sided_gradient(self.queue, boundaries, right)
+            return found.mean_response_time, found.slopes
 
-    def _in_cell(self, start: Floats, pinned: NDArray[np.bool_], right_of: NDArray[np.bool_]) -> Floats:
-        """The minimum with no boundary beyond the breaks next to it; pinned ones stay."""
-        from scipy.optimize import Bounds, LinearConstraint, minimize
-
-        least, most = (np.append(self.bends, start).min() / FAR, np.append(self.bends, start).max() * FAR)
-        edges = np.concatenate([[least], self.bends, [most]])
-        place = np.searchsorted(edges * (1 + ON_BREAK), start, side="left").clip(1, len(edges) - 1)
-        on_break = self._is_on_break(start)
-        place = np.where(on_break & right_of, place + 1, place).clip(1, len(edges) - 1)
-        low, high = np.log(edges[place - 1]), np.log(edges[place])
-        position = np.where(on_break, np.log(edges[place - 1 * right_of]), np.log(start))
-        low, high = np.where(pinned, position, low), np.where(pinned, position, high)
-        ends = np.exp(high)
-
-        def value_and_slopes(logs: Floats) -> tuple[float, Floats]:
-            there = np.exp(logs)
-            if not (np.diff(there) > 0).all():
-                return UNSTABLE, np.zeros_like(there)
-            value, slopes = self.at(there)
-            if not value / self.scale < UNSTABLE:
-                return UNSTABLE, np.zeros_like(there)
-            at_end = np.isclose(there, ends, rtol=ON_BREAK, atol=0)
-            if at_end.any():
-                slopes = np.where(at_end, self.at(there, "left")[1], slopes)
-            return value / self.scale, slopes * there / self.scale
-
-        steps = np.diff(np.eye(len(start)), axis=0)
-        found = minimize(
-            value_and_slopes,
-            position.clip(low, high),
-            jac=True,
-            method="SLSQP",
-            bounds=Bounds(low, high),
-            constraints=[LinearConstraint(steps, APART, np.inf)] if len(start) > 1 else [],
-            options={"ftol": PRECISION, "maxiter": ITERATIONS},
-        )
-        reached = np.exp(np.asarray(found.x).clip(low, high))
-        for bend in self.bends:
-            reached = np.where(np.isclose(reached, bend, rtol=ON_BREAK, atol=0), bend, reached)
-        ordered: Floats = reached if (np.diff(reached) > 0).all() else start
-        return ordered
+        found = descended(function, starts, self.bends)
+        lowest = int(np.argmin(found.values))
+        return _Reached(found.points[:, lowest], float(found.values[lowest]), found.free[:, lowest])
 
     def _polished(self, reached: _Reached) -> Floats:
         """Newton's method in the free boundaries, with the Hessian by differences of the exact gradient."""
@@ -341,6 +292,9 @@ class _Problem:
         return best
 
     # jumps
+
+    def _lowest_mass(self, starts: Floats) -> _Reached:
+        return min(map(self._over_masses, starts.T), key=lambda reached: reached.value)
 
     def _over_masses(self, start: Floats) -> _Reached:
         """One boundary after the other to the best point mass, until none can be improved alone."""
