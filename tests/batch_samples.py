@@ -51,7 +51,6 @@ from mlptsym.cli.batch import batch
 from mlptsym.cli import app, main
 from mlptsym.cli.errors import Command
 scenarios.notebook_folder = lambda: pathlib.Path(os.fsdecode(os.environb[b"SAMPLE_NOTEBOOKS"]))
-running._compile_kernels = lambda: None
 if all(command.callback is not batch for command in app.registered_commands):
     app.command(cls=Command)(batch)
 sys.exit(main(["batch", *sys.argv[1:]]))

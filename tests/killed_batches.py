@@ -155,7 +155,6 @@ def main() -> None:
     for variant, seeds in enumerate(VARIANTS):
         scenario_file(folder / f"{variant}.yaml", SCENARIOS.format(seeds=seeds))
     running.execute = stand_in
-    running._compile_kernels = lambda: None
     for library in ("filelock", "joblib", "pyarrow.parquet", "yaml"):
         import_module(library)  # once, here, and not in every child
     modes = {"steps": at_every_step, "random": at_random, "full": on_a_full_disk}

@@ -174,7 +174,6 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.setattr(build, "find_sources", lambda *_: [])
     monkeypatch.setattr(running, "execute", lambda *_: Outcome(None, {"fig02.csv": DATA.to_csv().encode()}))
-    monkeypatch.setattr(running, "_compile_kernels", lambda: None)
     monkeypatch.setattr(paper_claims, "paper_claims", lambda _: ())
     return tmp_path
 

@@ -63,9 +63,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> _Finished:
     base = tmp_path_factory.mktemp("batch") / "with späces {0}"
     folder = notebooks(base / "notebooks")
     scenarios = scenario_file(base / "scenarios.yaml", SCENARIOS)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "_compile_kernels", lambda: None)
-        runs = run_batch(scenarios, base / "out", 2, notebooks=folder)
+    runs = run_batch(scenarios, base / "out", 2, notebooks=folder)
     return _Finished(folder, scenarios, base / "out", {run.name: run for run in runs})
 
 
@@ -240,7 +238,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     scenario_file(
         tmp_path / "s.yaml", "scenarios:\n- {name: a, notebooks: [fig01, fig02], parameters: {gamma: [1, 2]}}\n"
     )
-    monkeypatch.setattr(running, "_compile_kernels", lambda: None)
     monkeypatch.setattr(running, "execute", stand_in)
     return tmp_path
 

@@ -167,7 +167,6 @@ class _Machine:
     """Stands in for the processes: a notebook takes as many looks as it costs."""
 
     started: list[str]
-    compiled: int = 0
     workers: int = 0
     busy: int = 0
     most: int = 0
@@ -176,10 +175,6 @@ class _Machine:
     def worker(self, _scratch: Path, _environment: object) -> _Machine._Worker:
         self.workers += 1
         return self._Worker(self)
-
-    def compile_kernels(self, _environment: object) -> None:
-        assert not self.started
-        self.compiled += 1
 
     @dataclass(eq=False)
     class _Worker:
@@ -213,7 +208,6 @@ def test_longest_first_and_no_more_at_once_than_asked(
     machine = _Machine([], fatal=fatal)
     monkeypatch.setattr(runner, "_Worker", machine.worker)
     monkeypatch.setattr(runner, "_end", lambda workers: None)
-    monkeypatch.setattr(runner, "_compile_kernels", machine.compile_kernels)
     monkeypatch.setattr(runner, "_PAUSE", 0.0)
     costs = {"fig01": 1.0, "fig02": 4.0, "fig03": 0.0, "fig04": 4.0}
     tasks = [FigureTask(name, tmp_path / name, tmp_path, {}, cost) for name, cost in costs.items()]
@@ -221,13 +215,6 @@ def test_longest_first_and_no_more_at_once_than_asked(
     assert machine.started == ["fig02", "fig04", "fig01", "fig03"]
     assert machine.most == min(jobs, 4)
     assert machine.workers == min(jobs + len(fatal), 4)  # one takes notebook after notebook, unless its process ended
-    assert machine.compiled == (jobs > 1)
-
-
-def test_numba_kernels_can_be_compiled_ahead() -> None:
-    from mlptsym.simulation.kernels import compile_kernels
-
-    assert callable(compile_kernels)
 
 
 _STATES = [
@@ -313,7 +300,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> _Finished:
         }.items():
             patch.setenv(name, value)
         patch.setattr("tempfile.tempdir", str(scratch))
-        patch.setattr(runner, "_compile_kernels", lambda _environment: None)
         runs = run_figures((), out, ["gamma=inf", "levels=[2, inf]"], jobs=4, notebooks=folder)
     return _Finished(folder, out, scratch, {run.name: run for run in runs})
 

@@ -1,14 +1,17 @@
 """Compiled loops come from Numba's cache, and do without where it is damaged or cannot be written."""
 
 import errno
+import threading
 from pathlib import Path
 from typing import Any
 
+import filelock
 import numba.core.caching
 import numpy as np
 import pytest
 
 from mlptsym.numeric import gittins
+from mlptsym.numeric import machine_code as module
 from mlptsym.numeric.machine_code import machine_code
 
 
@@ -33,6 +36,44 @@ def test_the_second_time_it_is_loaded() -> None:
     assert compiled().stats.cache_misses
     assert compiled().stats.cache_hits
     assert works(compiled())
+
+
+def lock_of(folder: Path) -> filelock.BaseFileLock:
+    """The lock of the cache, once something has been compiled."""
+    (place,) = {path.parent for path in folder.rglob("*.nbi")}
+    return filelock.FileLock(place / module._LOCK, thread_local=False)
+
+
+def test_one_fills_the_cache_while_others_wait(tmp_path: Path) -> None:
+    compiled()
+    found: list[Any] = []
+    with lock_of(tmp_path):
+        for path in [*tmp_path.rglob("*.nb[ci]")]:
+            path.unlink()
+        waiting = threading.Thread(target=lambda: found.append(compiled()))
+        waiting.start()
+        waiting.join(0.5)
+        assert waiting.is_alive()
+        assert not list(tmp_path.rglob("*.nb[ci]"))
+    waiting.join(30)
+    assert found[0].stats.cache_misses
+    assert works(found[0])
+    assert compiled().stats.cache_hits
+
+
+def test_a_lock_that_is_never_released_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled()
+    monkeypatch.setattr(module, "_PATIENCE", 0.01)
+    with lock_of(tmp_path):
+        assert compiled().stats.cache_hits
+
+
+def test_a_cache_that_cannot_be_locked_serves(tmp_path: Path) -> None:
+    compiled()
+    lock = Path(lock_of(tmp_path).lock_file)
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    assert compiled().stats.cache_hits
 
 
 @pytest.mark.parametrize("content", [b"", b"\x80\x05garbage", None], ids=["empty", "garbage", "truncated"])

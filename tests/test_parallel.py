@@ -23,7 +23,7 @@ import psutil
 import pytest
 from batch_samples import DRAW, ROOT, SLEEP, command, notebook, outputs, runs, scenario_file, untrue, wait_for
 
-from mlptsym.batch import run_batch, running
+from mlptsym.batch import run_batch
 from mlptsym.numeric.laws import LogNormal
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.queue import Queue
@@ -334,7 +334,6 @@ def test_batch_on_a_cluster_that_loses_a_worker(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two runs, one of which is lost with its worker, give the bytes that they give here."""
-    monkeypatch.setattr(running, "_compile_kernels", lambda: None)
     monkeypatch.delenv("STARTED", raising=False)
     notebook(tmp_path / "notebooks", "fig01_draws", WAIT, DRAW)
     scenarios = scenario_file(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mlptsym.batch.collected import tables
 from mlptsym.batch.execution import Outcome, Work, execute, execute_on_cluster
@@ -189,8 +186,6 @@ def _landed(
 ) -> Iterator[tuple[int, Finished]]:
     """Run everything and let the outputs appear, each as soon as it is ready."""
     cluster = on_cluster()
-    if not cluster:
-        _compile_kernels()
     at_once = jobs or (len(runs) if cluster else available_processors())
     with _stoppable() as stop, shown(len(runs), at_once, progress) as show:
         function = execute_on_cluster if cluster else stop.executor(workshop)
@@ -235,14 +230,6 @@ def _stoppable() -> Iterator[_Stop]:
         deadline = time.monotonic() + _PATIENCE
         while stop.running and time.monotonic() < deadline:
             time.sleep(0.01)
-
-
-def _compile_kernels() -> None:
-    """Fill numba's cache once, before several processes would fill it at the same time."""
-    program = "from mlptsym.simulation.kernels import compile_kernels; compile_kernels()"
-    # If this fails, so will the notebooks that need it, and they can say why.
-    quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-    subprocess.run([sys.executable, "-P", "-c", program], check=False, **quiet)  # noqa: S603
 
 
 def _land(run: BatchRun, outcome: Outcome, out: Path, workshop: Path) -> Finished:

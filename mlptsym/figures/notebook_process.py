@@ -37,8 +37,12 @@ _OF_ONE_RUN = ("papermill", "execution")
 # A socket's path is limited to 104 bytes on macOS, 108 on Linux.
 _LONGEST_SOCKET_PATH = 100
 
-
-_FRESH = "get_ipython().reset(); __import__('os').chdir({folder!r})"
+# To reset collects all garbage.  What is left is there to stay and is looked at no more, and new objects seldom:
+# reference counts free nearly all of them, and by default SymPy's caches would be walked through again and again.
+_FRESH = (
+    "get_ipython().reset(); __import__('gc').freeze(); __import__('gc').set_threshold(100_000, 20, 100); "
+    "__import__('os').chdir({folder!r})"
+)
 _SECONDS_TO_START = 180
 
 

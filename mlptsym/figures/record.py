@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
 from mlptsym import validation
@@ -44,11 +44,14 @@ KINDS = ("theory", "simulation", "marker")
 # Dates and versions would make the bytes differ from run to run and from one release of matplotlib to the next.
 _METADATA: Mapping[str, Mapping[str, None]] = MappingProxyType(
     {
+        "png": {"Software": None},  # first, while what the layout has found out about the same texts is at hand
         "svg": {"Date": None, "Creator": None},
         "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-        "png": {"Software": None},
     }
 )
+
+# In two thirds of the time of zlib's usual level, for a tenth of the size.
+_OPTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType({"png": {"pil_kwargs": {"compress_level": 3}}})
 
 # Whoever looks at an SVG may not have the font it was set in: these have nearly the same widths.
 _SIMILAR_FONTS = b"'STIXGeneral', 'STIX Two Text', 'Times New Roman', 'Liberation Serif', Times, serif"
@@ -280,7 +283,7 @@ def save_figure(figure: Figure, data: FigureData, name: str, folder: str | os.Pa
     with paper_style(), _laid_out(figure):
         for kind, metadata in _METADATA.items():
             picture = io.BytesIO()
-            figure.savefig(picture, format=kind, metadata=dict(metadata))
+            figure.savefig(picture, format=kind, metadata=dict(metadata), **_OPTIONS.get(kind, {}))
             contents[kind] = picture.getvalue()
     contents["svg"] = contents["svg"].replace(b"'STIXGeneral'", _SIMILAR_FONTS)
     target = validation.path("folder", folder, "the name of a folder")
@@ -293,22 +296,30 @@ def save_figure(figure: Figure, data: FigureData, name: str, folder: str | os.Pa
 
 @contextmanager
 def _laid_out(figure: Figure) -> Iterator[None]:
-    """Context in which a figure keeps the layout of its PNG: with its engine it is drawn twice for each format."""
-    import matplotlib as mpl
+    """Context in which a figure keeps the layout of its PNG: with its engine it is drawn twice for each format.
 
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        usual, figure.dpi = figure.dpi, mpl.rcParams["savefig.dpi"]
-        try:
-            engine.execute(figure)
-        finally:
-            figure.dpi = usual
-    with mpl.rc_context({"figure.constrained_layout.use": False}):  # the engine of a figure that has none
-        figure.set_layout_engine(None)
-        try:
-            yield
-        finally:
-            figure.set_layout_engine(engine)
+    The canvas of the PNG serves the layout too, so that texts are measured once for both.
+    """
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    engine, canvas = figure.get_layout_engine(), figure.canvas
+    FigureCanvasAgg(figure)
+    try:
+        if engine is not None:
+            usual, figure.dpi = figure.dpi, mpl.rcParams["savefig.dpi"]
+            try:
+                engine.execute(figure)
+            finally:
+                figure.dpi = usual
+        with mpl.rc_context({"figure.constrained_layout.use": False}):  # the engine of a figure that has none
+            figure.set_layout_engine(None)
+            try:
+                yield
+            finally:
+                figure.set_layout_engine(engine)
+    finally:
+        figure.set_canvas(canvas)
 
 
 def check_figure(figure: object) -> None:

@@ -284,8 +284,6 @@ def run_tasks(
         try:
             show(runs)
             workers.extend(_Worker(scratch / str(place), environment) for place in range(min(jobs, len(tasks))))
-            if len(workers) > 1:
-                _compile_kernels(environment)  # while the workers' kernels start
             while waiting or running:
                 if stop():
                     raise CancelledError
@@ -360,14 +358,6 @@ def _environment(scratch: Path) -> dict[str, str]:
             "HOME": str(home if usable else scratch),
         }
     )
-
-
-def _compile_kernels(environment: Mapping[str, str]) -> None:
-    """Fill numba's cache once, before several processes would fill it at the same time."""
-    program = "from mlptsym.simulation.kernels import compile_kernels; compile_kernels()"
-    # If this fails, so will the notebooks that need it, and they can say why.
-    quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-    subprocess.run([sys.executable, "-c", program], env=environment, check=False, **quiet)  # noqa: S603
 
 
 class _Worker:
