@@ -15,10 +15,11 @@ from mlptsym import validation
 from mlptsym.numeric.breaks import bends, point_masses
 from mlptsym.numeric.foreground import foreground_background_time
 from mlptsym.numeric.gradient import quantum_slopes
-from mlptsym.numeric.levels import waiting_function
-from mlptsym.numeric.minima import Curve, Minimum, local_minima
+from mlptsym.numeric.levels import level_sums, waiting_function
+from mlptsym.numeric.minima import Minimum, local_minima
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.remainder import remainder_bounds
 from mlptsym.numeric.response import mean_response_time, moments_needed, solve
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ EARLY_KINKS = 4
 LARGEST = 2**16
 MOST_LEVELS = 2.0**19
 HALVINGS = 12
+FEW_LEVELS = 100
 # the smallest quantum to look at when preemption is free, in mean service times
 SMALLEST = 1e-3
 # parts of E[T]: what the search leaves open, what counts as a tie with FCFS, what is listed as a local minimum
@@ -222,7 +224,7 @@ def _search(queue: Queue, levels: float, fcfs: float) -> list[Minimum]:
         result = quantum_slopes(queue, np.where(left, points * (1 - LEFT), points), levels)
         return result.mean_response_time, result.slope
 
-    low, high = _range(queue, levels, fcfs, curve)
+    low, high = _range(queue, levels, fcfs)
     if not low < high:
         return []
     kinks, jumps, depth = _breaks(queue, levels, low, high)
@@ -234,7 +236,7 @@ def _search(queue: Queue, levels: float, fcfs: float) -> list[Minimum]:
     return local_minima(curve, start_quanta, breaks, jumps=len(jumps) > 0, within=WITHIN, most=most)[:LISTED]
 
 
-def _range(queue: Queue, levels: float, fcfs: float, curve: Curve) -> tuple[float, float]:
+def _range(queue: Queue, levels: float, fcfs: float) -> tuple[float, float]:
     """Quanta outside of which E[T] is not below the best one inside, or FCFS, by more than rounding."""
     mean, rate = queue.mean_service_time, queue.arrival_rate
     ages = mean * np.geomspace(1e-30, 1e30, 401)
@@ -243,7 +245,7 @@ def _range(queue: Queue, levels: float, fcfs: float, curve: Curve) -> tuple[floa
     if levels == math.inf:
         edges = bends(queue)
         tried = np.append(mean * np.array([1.0, 3.0, 10.0]), edges[edges > mean])
-        best = min(fcfs, float(curve(tried, np.zeros(len(tried), dtype=bool))[0].min()))
+        best = min(fcfs, float(_at_most(queue, np.minimum(tried, queue.furthest)).min()))
     served = mean - first + ages * tail
     served_square = queue.total_moments[True][2] - second + ages**2 * tail
     from_above = mean + rate * served_square / (2 * (1 - rate * served))
@@ -259,6 +261,16 @@ def _range(queue: Queue, levels: float, fcfs: float, curve: Curve) -> tuple[floa
         middle = math.sqrt(small * large)
         small, large = (middle, large) if least(middle) >= best * (1 - NEGLIGIBLE) else (small, middle)
     return max(small, deepest), float(high)
+
+
+def _at_most(queue: Queue, quanta: Floats) -> Floats:
+    """Upper bounds of E[T] for k = ∞, from a few levels and what the others add at most."""
+    boundaries = np.arange(1.0, FEW_LEVELS + 1)[:, None] * quanta
+    with np.errstate(all="ignore"):  # unstable columns are infinite by their bound
+        totals = level_sums(queue, boundaries, closed=False).totals
+        _, rest = remainder_bounds(queue, quanta, totals, boundaries[-1])
+        times = totals.mean_response_time() + rest
+    return np.where(times > 0, times, math.inf)
 
 
 def _least_of_small_quanta(queue: Queue) -> Callable[[float], float]:

@@ -169,7 +169,7 @@ def _least_age(queue: Queue, ages: Floats, tails: TailIntegrals, quanta: Floats,
 @lru_cache(maxsize=64)
 def _tails_by_age(queue: Queue) -> tuple[Floats, TailIntegrals]:
     """Ages at which `level_depth` looks, in a column, and what is left there."""
-    ages = queue.mean_service_time * np.geomspace(1e-2, 1e12, 280)[:, None]
+    ages = queue.mean_service_time * np.geomspace(1e-2, 1e12, 160)[:, None]
     return ages, TailIntegrals.at(queue, ages)
 
 
