@@ -23,6 +23,7 @@ from mlptsym.figures.drawing import (
 )
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
+from mlptsym.numeric.gradient import quantum_slopes
 from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
@@ -123,7 +124,9 @@ def _times(queue: Queue, levels: float, quanta: Floats) -> Floats:
             multiples = np.clip(np.floor(queue.mean_service_time / quanta / 2), 1, 1e200) * quanta
         stable = solve(queue, MLPT(quantum=multiples, levels=FEW)).stable
     times = np.full(quanta.shape, math.inf)
-    if stable.any():
+    if stable.any() and levels == math.inf:
+        times[stable] = quantum_slopes(queue, quanta[stable], levels).mean_response_time
+    elif stable.any():
         times[stable] = mean_response_time(queue, MLPT(quantum=quanta[stable], levels=levels))
     return times
 
