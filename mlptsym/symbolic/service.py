@@ -20,6 +20,7 @@ def service_rate(attained_work: sp.Expr = age) -> sp.Expr:
     return sp.Piecewise((1, attained_work < slowdown_threshold), (slowdown_factor, True))
 
 
+@remembered
 def service_time(work: sp.Expr = size) -> sp.Expr:
     """Service time q(work) of an intrinsic size, eq. (3): the reciprocal of the service rate, integrated over the work.
 
