@@ -176,7 +176,9 @@ def _tails_by_age(queue: Queue) -> tuple[Floats, TailIntegrals]:
 # Euler–Maclaurin over geometric panels
 
 NODES = 20
-PANEL_LENGTH = math.log(2.0)
+PANEL_LENGTH, LONG_PANEL = math.log(2.0), math.log(4.0)
+# logarithms of sizes over mean sizes at which a law is looked at, and coefficients that are nothing
+REACH, UNRESOLVED = 40.0, 1e-15
 NARROWEST = 3e-3
 # parts of a third moment and of a sum that are nothing
 NO_MOMENT, NOTHING = 1e-18, 1e-24
@@ -426,9 +428,25 @@ def _spread(size: SizeLaw) -> float:
     return math.sqrt(max(size.moment(2) / size.mean**2 - 1, 0.0))
 
 
+@lru_cache(maxsize=64)
 def _panel_length(size: SizeLaw) -> float:
     """Length of a panel over which the nodes resolve the law."""
+    if is_continuable(size) and _is_resolved(size, LONG_PANEL):
+        return LONG_PANEL
     return min(PANEL_LENGTH, 1.5 * _spread(size))
+
+
+def _is_resolved(size: SizeLaw, length: float) -> bool:
+    """Whether the last Chebyshev coefficients of what makes up first and third moments vanish on panels of a length."""
+    nodes, _, _ = _chebyshev()
+    starts = math.log(size.mean) + np.arange(-REACH, REACH, length)
+    x = np.exp(starts[:, None] + length * (nodes + 1) / 2)
+    with np.errstate(all="ignore"):
+        tail, density, slope = _size_function(type(size).__name__, size.phases)(*size.parameters, x)
+        values = np.stack([x**order * part for order in (1, 3) for part in (tail, x * density, x**2 * slope)])
+        values /= np.abs(values).max(axis=(1, 2), keepdims=True)
+    to_last = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, NODES - 1))[-2:]
+    return bool((np.abs(values @ to_last.T) <= UNRESOLVED).all())
 
 
 def is_continuable(size: SizeLaw) -> bool:
@@ -459,7 +477,7 @@ def _without_third_moment(queue: Queue) -> float:
 
 def first_levels(queue: Queue, quanta: Floats) -> Floats:
     """How many levels to sum one by one, for each quantum, before `far_levels` may begin."""
-    least = math.ceil(CONTINUED_FROM * PANEL_LENGTH / _panel_length(queue.size))
+    least = math.ceil(CONTINUED_FROM * max(1.0, PANEL_LENGTH / _panel_length(queue.size)))
     threshold = float(queue.service_time(queue.slowdown[0]))
     smooth_from = max(threshold, queue.memory.smooth_from if queue.preemption_cost > 0 else 0.0)
     levels: Floats = np.maximum(least, np.ceil(smooth_from / quanta) + 2)
