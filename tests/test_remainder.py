@@ -9,7 +9,7 @@ import pytest
 import reference
 from power_law import PowerLaw
 
-from mlptsym.numeric import response
+from mlptsym.numeric import remainder, response
 from mlptsym.numeric.laws import Erlang, Exponential, Gamma, HyperExponential, LogNormal, Lomax, Weibull
 from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
@@ -109,6 +109,26 @@ def test_continuation_is_the_direct_sum(size, memory, arguments, monkeypatch):
     continued = solve(queue, policy)
     assert continued.mean_response_time == pytest.approx(direct.mean_response_time, rel=1e-12)
     assert continued.effective_load == pytest.approx(direct.effective_load, rel=1e-13)
+
+
+@pytest.mark.parametrize("memory", [LinearMemory(), SaturatingMemory(1.0, 0.05, 0.3)], ids=["linear", "saturating"])
+@pytest.mark.parametrize(("sigma", "parts"), [(0.9, 10), (1.05, 2)])
+def test_long_panels_continue_as_the_direct_sum(sigma, parts, memory, monkeypatch):
+    """Laws wide enough for panels twice as long: the same sum of levels, and no law among them that has short panels."""
+    size = LogNormal(0, sigma)
+    quantum = size.mean / parts
+    queue = at_load(
+        0.8, quantum, size, slowdown_threshold=3 * size.mean, slowdown_factor=0.4, preemption_cost=1e-2, memory=memory
+    )
+    policy = MLPT(quantum=quantum, levels=math.inf)
+    assert remainder._panel_length(size) == remainder.LONG_PANEL > remainder._panel_length(Exponential(1.0))
+    assert remainder.level_depth(queue, np.array([quantum]), response.REMAINDER) < response.DIRECT_LEVELS
+    direct = solve(queue, policy)
+    monkeypatch.setattr(response, "DIRECT_LEVELS", 100)
+    continued = solve(queue, policy)
+    assert continued.mean_response_time != direct.mean_response_time
+    assert continued.mean_response_time == pytest.approx(direct.mean_response_time, rel=2e-14)
+    assert continued.effective_load == pytest.approx(direct.effective_load, rel=2e-14)
 
 
 @pytest.mark.parametrize("first", [128, 300])
