@@ -99,7 +99,7 @@ def mean_response_time(queue: Queue, policy: Policy) -> Any:
     Notes
     -----
     Finite k: theorem 4.5, eqs. (26)–(28).  k = ∞: levels are summed until the proved bound on the rest is below 1e-13
-    of the answer; where that takes more than 2²⁰ levels, and for power-law tails, where it cannot be reached, the
+    of the answer; where that may take more than 2¹⁸ levels, and for power-law tails, where it cannot be reached, the
     rest is added by an Euler–Maclaurin formula with a relative error below 1e-9 (usually 1e-12).  Power laws with a
     shape below 1.05, whose levels beyond 1e120 still count, are refused.
 
