@@ -44,7 +44,7 @@ def _fading(position: Floats) -> Floats:
 
 
 def _powers(base: Complexes, count: int) -> Complexes:
-    """The powers 0, …, ``count`` − 1 of numbers of modulus one, a row for each."""
+    """The powers 0, …, ``count`` − 1 of numbers, a row for each, by squaring: to a few roundings for each doubling."""
     powers = np.ones((len(base), count), dtype=complex)
     known = 1
     while known < count:
@@ -244,4 +244,4 @@ class SlowFactor:
         middle = self.length / 2
         rise = np.exp(np.multiply.outer(delta, self._places[ORDER // 2 :] - middle))
         within = np.concatenate([rise[:, ::-1], 1 / rise], axis=1) * np.exp(-middle * delta)[:, None]
-        return within, np.exp(-np.multiply.outer(delta, self.length * np.arange(stop)))
+        return within, _powers(np.exp(-self.length * delta), stop)
