@@ -2,7 +2,8 @@
 
 The function is smooth between breaks.  It is sampled with its slope, and intervals that may hold a minimum near the
 best one found are divided until no break is left inside and the slope is almost linear across them.  A sign change of
-the slope is then read off a Chebyshev interpolant of the slope and confirmed by the signs on both sides of it.
+the slope is then read off a Chebyshev interpolant of the slope, and the value there off its integral.  Where the
+interpolant has not converged, the place is confirmed by the signs on both sides of it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ ALMOST_LINEAR = 0.3
 # a slope that is a parabola is monotone while the bend is within 1/6 of its change; half of that
 MONOTONE = 1 / 12
 ROUNDING = 1e-13
-NODES = 10
+NODES = 12
+CONVERGED = 1e-10  # last coefficients, as part of the largest: the root is then off by a thousandth of that
 SHORT = 1e-7  # half the length, as part of the place, across which a slope is linear to all digits
 
 
@@ -180,11 +182,16 @@ def _between_samples(curve: Curve, samples: _Samples, ceiling: float) -> list[Mi
     inner = ((low + high) / 2)[:, None] + ((high - low) / 2)[:, None] * nodes[1:-1]
     _, slopes = curve(inner.ravel(), np.zeros(inner.size, dtype=bool))
     table = np.column_stack([samples.slope[brackets], slopes.reshape(inner.shape), samples.slope_left[brackets + 1]])
-    guesses = [
-        (low[i] + high[i]) / 2 + (high[i] - low[i]) / 2 * _upward_root(row @ to_coefficients.T)
-        for i, row in enumerate(table)
-    ]
-    at, values = _confirmed(curve, np.array(guesses), low, high)
+    half = (high - low) / 2
+    with np.errstate(invalid="ignore"):  # next to an edge of stability
+        series = table @ to_coefficients.T
+        places = np.array([_upward_root(row) for row in series])
+        values = samples.value[brackets] + half * _integral(series, places)
+    at = (low + high) / 2 + half * places
+    size = np.abs(series)
+    doubtful = ~(size[:, -2:].max(axis=1) <= CONVERGED * size.max(axis=1))
+    if doubtful.any():
+        at[doubtful], values[doubtful] = _confirmed(curve, at[doubtful], low[doubtful], high[doubtful])
     return [Minimum(float(x), float(value), smooth=True) for x, value in zip(at, values, strict=True)]
 
 
@@ -194,6 +201,13 @@ def _interpolation() -> tuple[Floats, Floats]:
     nodes: Floats = -np.cos(np.pi * np.arange(NODES) / (NODES - 1))
     inverse = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, NODES - 1))
     return nodes, np.asarray(inverse, dtype=np.float64)
+
+
+def _integral(series: Floats, places: Floats) -> Floats:
+    """Integrals of Chebyshev series, one a row, from −1 to a place of each."""
+    rows = zip(series, places, strict=True)
+    chebyshev = np.polynomial.chebyshev
+    return np.array([chebyshev.chebval(place, chebyshev.chebint(row, lbnd=-1)) for row, place in rows])
 
 
 def _upward_root(coefficients: Floats) -> float:
