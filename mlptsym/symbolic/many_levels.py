@@ -9,6 +9,7 @@ import sympy as sp
 
 from mlptsym.symbolic.moments import expectation, mean
 from mlptsym.symbolic.symbols import age, arrival_rate, preemption_cost, quantum, service
+from mlptsym.symbolic.waiting import _root
 
 __all__ = [
     "demotions",
@@ -77,8 +78,9 @@ def square_root_quantum(penalty: sp.Expr) -> sp.Expr:
     Minimises E[H_∞]/(1 − ρ_0) + ``penalty`` · θ over θ > 0, with `overhead_leading_term` for the overhead.
     """
     balance = overhead_leading_term() / (1 - arrival_rate * mean()) + penalty * quantum
-    (square,) = sp.solve(sp.diff(balance, quantum), quantum**2)
-    return sp.sqrt(square)
+    inverse_square = sp.Dummy("z", positive=True)
+    slope = sp.diff(balance, quantum).subs(quantum, 1 / sp.sqrt(inverse_square))
+    return sp.sqrt(1 / _root(slope, inverse_square))
 
 
 def rule_of_thumb_quantum() -> sp.Expr:
