@@ -202,10 +202,10 @@ def scores(found: Sequence[tuple[str, float, float, float]], false_alarm: float,
     freedom : int, optional
         Degrees of freedom of the standard errors, for Student's t; normal if left out.
     """
-    from scipy import stats
+    from scipy.special import ndtri, stdtrit
 
-    law = stats.norm if freedom is None else stats.t(freedom)
-    bound = float(law.isf(false_alarm / 2 / len(found)))
+    level = false_alarm / 2 / len(found)
+    bound = -float(ndtri(level) if freedom is None else stdtrit(freedom, level))
     values = [(simulated - predicted) / error for _, predicted, simulated, error in found]
     steps = tuple(
         Step(f"{words}: predicted {predicted:.6g}, simulated {simulated:.6g} ± {error:.2g}, z = {value:.2f}")

@@ -146,7 +146,7 @@ def judged(stated: float, unit: float, theory: float, samples: Sequence[float] =
     seeds : int
         Of a simulation at the paper's scale, whose mean has the standard deviation of the samples over √seeds.
     """
-    from scipy import stats
+    from scipy.special import stdtrit
 
     if abs(stated - theory) <= unit / 2 * (1 + 1e-9):
         return REPRODUCED, "the exact value rounds to the paper's"
@@ -154,7 +154,7 @@ def judged(stated: float, unit: float, theory: float, samples: Sequence[float] =
     if not len(samples):
         return NOT_REPRODUCED, difference
     error = Estimate.of(samples).error * math.sqrt(len(samples) / seeds)
-    allowed = float(stats.t(len(samples) - 1).isf(LEVEL / 2 / GAINS))
+    allowed = -float(stdtrit(len(samples) - 1, LEVEL / 2 / GAINS))
     score = abs(stated - theory) / error
     words = f"{difference}, {score:.1f} standard errors of a simulation of its scale "
     words += f"({error:.2g}, from {len(samples)} traces; up to {allowed:.1f} is within)"
