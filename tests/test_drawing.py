@@ -184,6 +184,13 @@ class TestArrivals:
         assert x[0] < 1e-7
         assert x[-1] == pytest.approx(0.999 / 53)
 
+    def test_means_are_those_of_the_theory(self) -> None:
+        size = LogNormal(3.1, 1.3)
+        queue = Queue(size, 0.01, 2 * size.mean, 0.3)
+        rows = response_by_arrival_rate({"q": queue}, points=5).select(kind="theory")
+        expected = [mean_response_time(replace(queue, arrival_rate=row.x), FCFS()) for row in rows]
+        np.testing.assert_allclose([row.y for row in rows], expected, rtol=1e-13)
+
     def test_limits_are_those_of_equation_5(self) -> None:
         data = response_by_arrival_rate(self.queues(), points=3)
         plain, limited = data.select(kind="marker")

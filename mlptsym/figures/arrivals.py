@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,8 @@ from mlptsym.numeric.response import mean_response_time
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from mlptsym.compile import CompiledFunction
 
 __all__ = ["draw_arrivals", "response_by_arrival_rate"]
 
@@ -47,9 +50,23 @@ def response_by_arrival_rate(queues: Mapping[str, Queue], points: int = 200) -> 
         validation.instance("queues", queue, Queue, "a mapping of names to queues")
         limit = 1 / queue.mean_service_time
         rates = limit * loads
-        times = [mean_response_time(replace(queue, arrival_rate=rate), FCFS()) for rate in map(float, rates)]
+        # in one call, after the theory had its say on whether it can be told at the highest rate
+        mean_response_time(replace(queue, arrival_rate=float(rates[-1])), FCFS())
+        (times,) = _pollaczek_khinchine()(rates, queue.mean_service_time, queue.service_moment(2))
         data = data.with_curve("", name, "theory", rates, times).with_curve("", name, "marker", limit, np.inf)
     return data
+
+
+@lru_cache(maxsize=1)
+def _pollaczek_khinchine() -> CompiledFunction:
+    """E[T] of FCFS from λ, E[S] and E[S²]."""
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.moments import mean
+    from mlptsym.symbolic.response import fcfs_response_time
+    from mlptsym.symbolic.symbols import arrival_rate
+
+    inputs = {"arrival_rate": arrival_rate, "mean": mean(), "second": mean(order=2)}
+    return compile_expressions(inputs, [fcfs_response_time()])
 
 
 def draw_arrivals(data: FigureData, highest: float) -> Figure:
