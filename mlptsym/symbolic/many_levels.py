@@ -9,7 +9,6 @@ import sympy as sp
 
 from mlptsym.symbolic.moments import expectation, mean
 from mlptsym.symbolic.symbols import age, arrival_rate, preemption_cost, quantum, service
-from mlptsym.symbolic.waiting import _root
 
 __all__ = [
     "demotions",
@@ -80,7 +79,8 @@ def square_root_quantum(penalty: sp.Expr) -> sp.Expr:
     balance = overhead_leading_term() / (1 - arrival_rate * mean()) + penalty * quantum
     inverse_square = sp.Dummy("z", positive=True)
     slope = sp.diff(balance, quantum).subs(quantum, 1 / sp.sqrt(inverse_square))
-    return sp.sqrt(1 / _root(slope, inverse_square))
+    ((root,),) = sp.linsolve([slope], [inverse_square])
+    return sp.sqrt(1 / root)
 
 
 def rule_of_thumb_quantum() -> sp.Expr:
