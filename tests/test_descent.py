@@ -47,6 +47,18 @@ def test_a_kink_holds_what_is_not_pulled_off_it(weight: float) -> None:
     assert found.free[1].all()
 
 
+def test_a_minimum_may_be_far_from_all_starts_and_breaks() -> None:
+    """As a first boundary of a ten-millionth of the mean is, where the density of sizes is infinite at zero."""
+
+    def function(x: Floats, right: Floats) -> tuple[Floats, Floats]:
+        away = np.log(x / 1e-7)
+        return 1 + (away[0] / 10) ** 2, away / 50 / x
+
+    found = descended(function, np.array([[1.0, 30.0]]), np.array([2.0]))
+    assert found.points == pytest.approx(1e-7, rel=1e-6)
+    assert found.free.all()
+
+
 def test_a_kink_that_falls_to_both_sides_is_left() -> None:
     def function(x: Floats, right: Floats) -> tuple[Floats, Floats]:
         away = np.log(x[0] / 2)
