@@ -27,6 +27,7 @@ from mlptsym import (
     mean_response_time,
     rule_of_thumb,
     simulate,
+    solve,
     two_level_terms,
 )
 from mlptsym.figures import FigureData, line_style, paper_style, point_style

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import mlptsym as mq
 from mlptsym.numeric.gradient import quantum_slopes, response_gradient
+from mlptsym.numeric.laws import SizeLaw
 from mlptsym.symbolic.gradient import boundary_slope, level_slopes, piece_integrands, waiting_slopes
 from mlptsym.symbolic.moments import Density
 
@@ -104,6 +105,35 @@ def test_slope_of_the_continued_sum_matches_differences_of_it(law: str, memory: 
         times = mq.mean_response_time(queue, mq.MLPT(quantum=quantum + step * np.arange(-3, 4), levels=INF))
         difference = times @ np.array([-1, 9, -45, 0, 45, -9, 1]) / 60 / step  # exact to the sixth power
         assert slope == pytest.approx(difference, abs=3e-9 * times[3] / quantum)
+
+
+@pytest.mark.parametrize("load", [0.9, 0.999])
+@pytest.mark.parametrize(
+    "size",
+    [mq.Weibull(2.28, 1.0), mq.Weibull(0.6, 1.0), mq.Exponential(1.0), mq.Gamma(4.0, 1.0), mq.LogNormal(0, 0.9)],
+    ids=repr,
+)
+def test_infinitely_many_levels_near_the_edge_of_stability(size: SizeLaw, load: float) -> None:
+    """The far levels as integrals against all of them one by one: a load that is off counts 1/(1 − ρ) times."""
+    quanta, parts = size.mean * np.array([0.02, 0.04]), 1 + 1e-4 * (1 - load) * np.array([[-1], [0], [1]])
+    unit = mq.Queue(size, 1e-3, 2.03 * size.mean, slowdown_factor=0.5, preemption_cost=1e-3)
+    by_unit = mq.solve(unit, mq.MLPT(quantum=quanta[0], levels=INF)).effective_load
+    queue = dataclasses.replace(unit, arrival_rate=1e-3 * load / by_unit)
+    found, direct = quantum_slopes(queue, quanta, INF), mq.solve(queue, mq.MLPT(quantum=quanta * parts, levels=INF))
+    times = direct.mean_response_time
+    assert found.mean_response_time == pytest.approx(times[1], rel=2e-14 / (1 - load))
+    assert found.slope == pytest.approx((times[2] - times[0]) / (quanta * (parts[2] - parts[0])), rel=1e-3)
+
+
+def test_light_tails_do_not_go_on_as_power_laws() -> None:
+    """Where the panels end, a light tail has left nothing but rounding, and E[T] and its slope are finite."""
+    size = mq.Exponential(0.016895676195563984)
+    queue = mq.Queue(size, 0.005882496549547589, 177.560221045646, 0.9809949645661633, 3.419657874068354e-05)
+    quanta = size.mean * np.geomspace(3e-3, 3, 60)
+    found = quantum_slopes(queue, np.append(quanta, 3.730768198286425), INF)
+    direct = mq.mean_response_time(queue, mq.MLPT(quantum=np.append(quanta, 3.730768198286425), levels=INF))
+    assert found.mean_response_time == pytest.approx(direct, rel=1e-13)
+    assert np.isfinite(found.slope).all()
 
 
 @given(

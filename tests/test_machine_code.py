@@ -65,7 +65,15 @@ def test_a_lock_that_is_never_released_is_not_waited_for(tmp_path: Path, monkeyp
     compiled()
     monkeypatch.setattr(module, "_PATIENCE", 0.01)
     with lock_of(tmp_path):
-        assert compiled().stats.cache_hits
+        for path in [*tmp_path.rglob("*.nb[ci]")]:
+            path.unlink()
+        assert works(compiled())
+
+
+def test_a_filled_cache_is_not_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled()
+    monkeypatch.delattr(module, "_alone")
+    assert compiled().stats.cache_hits
 
 
 def test_a_cache_that_cannot_be_locked_serves(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_long_panels_continue_as_the_direct_sum(sigma, parts, memory, monkeypatc
         0.8, quantum, size, slowdown_threshold=3 * size.mean, slowdown_factor=0.4, preemption_cost=1e-2, memory=memory
     )
     policy = MLPT(quantum=quantum, levels=math.inf)
-    assert remainder._panel_length(size) == remainder.LONG_PANEL > remainder._panel_length(Exponential(1.0))
+    assert remainder._panel_length(size) == math.log(4) > remainder._panel_length(Exponential(1.0))
     assert remainder.level_depth(queue, np.array([quantum]), response.REMAINDER) < response.DIRECT_LEVELS
     direct = solve(queue, policy)
     monkeypatch.setattr(response, "DIRECT_LEVELS", 100)
@@ -134,7 +134,7 @@ def test_long_panels_continue_as_the_direct_sum(sigma, parts, memory, monkeypatc
 @pytest.mark.parametrize("first", [128, 300])
 def test_sums_over_panels_are_direct_sums(first):
     """Running and full sums of smooth terms: powers n^−s, and an exponential that ends in subnormal numbers."""
-    panels = Panels.starting_at(first, 1e5)
+    panels = Panels.starting_at(first, 1e5, math.log(2), power_law=True)
     ends = panels.level[:, -1]
     whole = np.round(ends)
     for shape in (2.5, 4.0):

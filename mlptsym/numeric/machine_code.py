@@ -18,9 +18,9 @@ _PATIENCE = 60.0  # seconds; no loop takes as long to compile
 def machine_code(loop: Callable[..., Any], signature: str) -> Callable[..., Any]:
     """A loop over arrays as machine code that releases the interpreter's lock.
 
-    It comes from Numba's cache on disk where there is a usable one.  Of several processes that need it at once, one
-    fills the cache while the others wait.  A damaged cache is emptied and written again; without a place to write it,
-    each process compiles anew (about a second).
+    It comes from Numba's cache on disk where there is a usable one.  Of several processes that need it at once while
+    there is none, one fills the cache and the others wait.  A damaged cache is emptied and written again; without a
+    place to write it, each process compiles anew (about a second).
 
     Parameters
     ----------
@@ -43,7 +43,9 @@ def machine_code(loop: Callable[..., Any], signature: str) -> Callable[..., Any]
     # What a damaged file raises is not foreseeable; an error of the loop itself comes back below.
     with contextlib.suppress(Exception):
         cached: Any = numba.njit(cache=True)(loop)
-        with _alone(Path(cached.stats.cache_path) / _LOCK):
+        place = Path(cached.stats.cache_path)
+        known = any(place.glob(f"*{loop.__name__}-*.nbi"))
+        with contextlib.nullcontext() if known else _alone(place / _LOCK):
             try:
                 return build(on_disk=True)
             except Exception:

@@ -123,9 +123,10 @@ def remainder_bounds(queue: Queue, quantum: Floats, totals: LevelTotals, end: Fl
 
 
 def level_depth(queue: Queue, quanta: Floats, remainder: float) -> Floats:
-    """Number of levels after which the rest is about ``remainder`` of E[T], or of E[S^eff] where E[T] is infinite.
+    """Number of levels after which what is left of E[T], or of E[S^eff] if unstable, is below ``remainder`` of E[S].
 
-    An estimate, usually somewhat too large, by the integrals of `remainder_bounds` on a grid of ages.
+    An estimate, usually too large, by the integrals of `remainder_bounds` on a grid of ages; close to the edge of
+    stability it may be too small.
     """
     if math.isfinite(queue.size.upper_end):
         with np.errstate(over="ignore"):
@@ -155,14 +156,11 @@ def _least_age(queue: Queue, ages: Floats, tails: TailIntegrals, quanta: Floats,
     ) / quanta
     before = first + (intercept * first + (slope * second / 2 if slope else 0.0)) / quanta
     rest = overhead + rate * (squares + mean * before + mean * (ages + slope * ages**2 / quanta) * tail) / spare**2
-    # integrals from below for the sums of all restore costs and of all E[Y_r²]
-    of_first, of_second = (queue.service_moment(order) / order if slope else 0.0 for order in (2, 3))
-    load = rate * (mean + ((intercept - slope * quanta) * mean + slope * of_first) / quanta)
-    width = quanta + intercept - slope * quanta
-    every = (width**2 * mean + 2 * width * slope * of_first + slope**2 * of_second) / quanta - quanta**2
-    least = mean + np.where(np.isfinite(every), rate / 2 * np.maximum(every, 0.0), 0.0)
-    # where the queue is unstable E[S^eff] is all that is asked for
-    small = np.where(load > 1, overhead / mean, rest / least) <= remainder
+    # where the queue is unstable, by an integral from below, E[S^eff] is all that is asked for
+    of_first = queue.service_moment(2) / 2 if slope else 0.0
+    load = rate * (mean + ((intercept - slope * quanta) * mean + slope * of_first) / quanta - intercept)
+    unstable = (load > 1) & (queue.memory.smooth_from == 0)  # the line is the memory itself
+    small = np.where(unstable, overhead, rest) <= remainder * mean
     return np.where(small.any(axis=0), ages[np.argmax(small, axis=0), 0], np.inf)
 
 
@@ -176,9 +174,9 @@ def _tails_by_age(queue: Queue) -> tuple[Floats, TailIntegrals]:
 # Euler–Maclaurin over geometric panels
 
 NODES = 20
-PANEL_LENGTH, LONG_PANEL = math.log(2.0), math.log(4.0)
+PANEL_LENGTHS = math.log(4.0) / 2.0 ** (np.arange(18) / 2)
 # logarithms of sizes over mean sizes at which a law is looked at, and coefficients that are nothing
-REACH, UNRESOLVED = 40.0, 1e-15
+REACH, UNRESOLVED = 40.0, 1e-14
 NARROWEST = 3e-3
 # parts of a third moment and of a sum that are nothing
 NO_MOMENT, NOTHING = 1e-18, 1e-24
@@ -210,16 +208,18 @@ def _chebyshev() -> tuple[Floats, Floats, Floats]:
 class Panels:
     """Real level numbers from N to very large, on panels of equal ratio with Chebyshev nodes in the logarithm.
 
-    Values over them have the shape (…, panels, nodes) of ``level``.
+    Values over them have the shape (…, panels, nodes) of ``level``.  Beyond the panels they go on as a power law, or
+    are nothing.
     """
 
     level: Floats
     half: float
+    power_law: bool
 
     @classmethod
-    def starting_at(cls, first: float, last: float, length: float = PANEL_LENGTH) -> Panels:
+    def starting_at(cls, first: float, last: float, length: float, *, power_law: bool) -> Panels:
         """Panels from a level number to at least another, each of a length in the logarithm."""
-        return _panels(first, max(1, math.ceil(math.log(last / first) / length)), length / 2)
+        return _panels(first, max(1, math.ceil(math.log(last / first) / length)), length / 2, power_law)
 
     @cached_property
     def _integrals(self) -> Floats:
@@ -255,8 +255,11 @@ class Panels:
         return np.moveaxis(total.reshape(len(self.level), *values.shape[:-2], NODES), 0, -2)
 
     def full_sum(self, values: Floats) -> Floats:
-        """Σ of the values at all whole levels after the first: the end is continued as the power law it has become."""
-        total = np.einsum("...pn,pn->...", values, self._integrals) - values[..., 0, :] @ self._end_corrections[0, 0]
+        """Σ of the values at all whole levels after the first."""
+        total: Floats = np.einsum("...pn,pn->...", values, self._integrals)
+        total = total - values[..., 0, :] @ self._end_corrections[0, 0]
+        if not self.power_law:
+            return total
         end, level = values[..., -1, -1], self.level[-1, -1]
         with np.errstate(all="ignore"):
             # in the logarithm of the level: dividing by the level itself may leave nothing
@@ -269,13 +272,13 @@ class Panels:
 
 
 @lru_cache(maxsize=16)
-def _panels(first: float, count: int, half: float) -> Panels:
+def _panels(first: float, count: int, half: float, power_law: bool) -> Panels:
     """Panels of twice a half length; what is computed for them is kept."""
     nodes, _, _ = _chebyshev()
     start = math.log(first) + 2 * half * np.arange(count)
     level = np.exp(start[:, None] + half * (nodes[None, :] + 1))
     level[0, 0] = first
-    return Panels(level, half)
+    return Panels(level, half, power_law)
 
 
 @lru_cache(maxsize=1)
@@ -372,7 +375,8 @@ def far_levels(queue: Queue, quanta: Floats, sums: LevelSums) -> FarLevels:
     """`FarLevels` after the N levels of ``sums``, N at least that of `first_levels`."""
     first = float(len(sums.probability))
     last = max(_last_level(queue, float(quanta.min())), 4 * first)
-    panels = Panels.starting_at(first, last, _panel_length(queue.size))
+    power_law = math.isfinite(queue.size.moment_limit)
+    panels = Panels.starting_at(first, last, _panel_length(queue.size), power_law=power_law)
     theta = quanta[:, None, None]
     start = (panels.level - 1) * theta
     cost = queue.restore_cost(start)
@@ -430,10 +434,9 @@ def _spread(size: SizeLaw) -> float:
 
 @lru_cache(maxsize=64)
 def _panel_length(size: SizeLaw) -> float:
-    """Length of a panel over which the nodes resolve the law."""
-    if is_continuable(size) and _is_resolved(size, LONG_PANEL):
-        return LONG_PANEL
-    return min(PANEL_LENGTH, 1.5 * _spread(size))
+    """The longest of some lengths of panels on which the nodes resolve the law."""
+    lengths: list[float] = PANEL_LENGTHS.tolist()
+    return next((length for length in lengths if _is_resolved(size, length)), lengths[-1])
 
 
 def _is_resolved(size: SizeLaw, length: float) -> bool:
@@ -477,7 +480,7 @@ def _without_third_moment(queue: Queue) -> float:
 
 def first_levels(queue: Queue, quanta: Floats) -> Floats:
     """How many levels to sum one by one, for each quantum, before `far_levels` may begin."""
-    least = math.ceil(CONTINUED_FROM * max(1.0, PANEL_LENGTH / _panel_length(queue.size)))
+    least = math.ceil(CONTINUED_FROM * max(1.0, math.log(2.0) / _panel_length(queue.size)))
     threshold = float(queue.service_time(queue.slowdown[0]))
     smooth_from = max(threshold, queue.memory.smooth_from if queue.preemption_cost > 0 else 0.0)
     levels: Floats = np.maximum(least, np.ceil(smooth_from / quanta) + 2)

@@ -373,7 +373,7 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
     if closed:
         ends = _scaled(queue, _unit_boundaries(policy), np.array([quantum]))[:, 0]
     else:
-        rows = int(level_depth(queue, np.array([quantum]), REMAINDER)[0])
+        rows = int(level_depth(queue, np.array([quantum]), REMAINDER / 100)[0])
         ends = _scaled(queue, np.arange(1.0, min(rows, LONGEST_TABLE) + 1), np.array([quantum]))[:, 0]
     sums = level_sums(queue, ends[:, None], closed=closed)
     beyond = not closed and is_continuable(queue.size) and len(ends) == LONGEST_TABLE
