@@ -429,6 +429,8 @@ def test_rule_of_thumb() -> None:
     assert rule_of_thumb(queue, 2, a=6.5) == rule_of_thumb(queue, 2, b=5.5) == by_formula
     assert rule_of_thumb(queue, 2, a=0, b=INF) == queue.slowdown_threshold
     assert rule_of_thumb(paper(8)) == pytest.approx(3.448 * MEAN, rel=1e-3)
+    free = dataclasses.replace(queue, preemption_cost=0.0)
+    assert rule_of_thumb(free, INF) == free.mean_service_time
     no_slowdown = mq.Queue(mq.Exponential(1.0), 0.5, slowdown_threshold=5.0, preemption_cost=0.25)
     assert rule_of_thumb(no_slowdown) == 3.0
     assert rule_of_thumb(mq.Queue(mq.Exponential(1.0), 2.0)) == INF

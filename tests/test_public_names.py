@@ -84,6 +84,7 @@ NAMES = {
             "mlptsym.fitting.recommend.Comparison", "mlptsym.fitting.recommend.Outcome",
             "mlptsym.fitting.recommend.QuantumSweep", "mlptsym.fitting.recommend.Recommendation",
             "mlptsym.fitting.recommend.Tail", "mlptsym.numeric.certify.Certificate",
+            "mlptsym.numeric.descent.Descended",
             "mlptsym.numeric.distribution.LevelDistribution", "mlptsym.numeric.distribution.ResponseTimeDistribution",
             "mlptsym.numeric.gittins.GittinsIndex", "mlptsym.numeric.gradient.QuantumSlopes",
             "mlptsym.numeric.gradient.ResponseGradient", "mlptsym.numeric.objectives.ObjectiveOptimum",
@@ -104,6 +105,7 @@ NAMES = {
     **dict.fromkeys(
         ("mlptsym.fitting.laws.Sample.total", "mlptsym.fitting.laws.Sample.total_observed",
          "mlptsym.fitting.laws.Sample.at_cap", "mlptsym.numeric.gittins.index_of_law",
+         "mlptsym.numeric.descent.descended", "mlptsym.numeric.quantile_guess.guessed_quantiles",
          "mlptsym.numeric.remainder.level_depth", "mlptsym.numeric.laws.SizeLaw.partial_moments",
          "mlptsym.numeric.laws.Empirical.partial_moments", "mlptsym.numeric.laws.Lomax.partial_moments",
          "mlptsym.numeric.response.moments_needed"),

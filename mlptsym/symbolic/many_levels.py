@@ -80,7 +80,7 @@ def square_root_quantum(penalty: sp.Expr) -> sp.Expr:
     inverse_square = sp.Dummy("z", positive=True)
     slope = sp.diff(balance, quantum).subs(quantum, 1 / sp.sqrt(inverse_square))
     ((root,),) = sp.linsolve([slope], [inverse_square])
-    return sp.sqrt(1 / root)
+    return sp.sqrt(sp.cancel(1 / root))
 
 
 def rule_of_thumb_quantum() -> sp.Expr:
