@@ -36,8 +36,8 @@ LONGEST_LOOP = 2**16
 TOLD_APART = 1e-6
 # of infinitely many levels, in mean service times: shorter ones leave the range of a double
 SHORTEST = 1e-100
-# part of the levels that would do to begin with, and the ratio by which they grow
-FIRST_PART, GROWTH = 0.25, 1.12
+# parts of the levels that would do: to begin with, and as many as it usually takes; and the ratio by which they grow
+FIRST_PART, USUAL_PART, GROWTH = 0.25, 0.5, 1.12
 REMAINDER = 1e-13
 DIRECT_LEVELS, LONGEST_TABLE = 2**18, 2**20
 LEVEL_LIMIT = 2**22
@@ -235,7 +235,7 @@ def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
     levels = level_depth(queue, quanta, REMAINDER)
     continuable = is_continuable(queue.size)
     together = np.flatnonzero(FIRST_PART * levels <= LONGEST_LOOP)
-    if FIRST_PART * levels[together].sum() >= LOOP_CELLS and has_level_loop(queue):
+    if USUAL_PART * levels[together].sum() >= LOOP_CELLS and has_level_loop(queue):
         _refuse_work(quanta[together], levels[together])
         times[together], loads[together] = _in_one_pass(queue, quanta[together], levels[together])
     else:
