@@ -44,7 +44,7 @@ help:
 	@echo 'make figures   every figure of the paper and the table of its claims, into figures/'
 	@echo 'make test      lint, then every test'
 	@echo 'make soak      batches killed many times over, every formula altered in every place, many bad values (half an hour)'
-	@echo 'make bench     speed beside C and other simulators, into tests/benchmarks/ (needs gcc; four minutes)'
+	@echo 'make bench     speed beside C and other simulators, into tests/benchmarks/ (needs gcc; six minutes)'
 	@echo 'make lint      ruff (code, notebooks, format) and mypy'
 	@echo 'make hooks     run `make lint` before each commit (pre-commit)'
 	@echo 'make clean     remove .venv, caches and build outputs'

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import nbformat
@@ -25,6 +26,8 @@ from mlptsym.figures.runner import FigureTask, find_notebooks, notebook_folder, 
 from mlptsym.figures.unequal import best_quanta
 from mlptsym.simulation.traces import draw_trace
 
+ROUNDS = 5
+
 
 def rows() -> Iterator[Row]:
     """``make figures`` against our own workers with little to do, and against papermill with as little."""
@@ -32,10 +35,16 @@ def rows() -> Iterator[Row]:
     notebooks = find_notebooks(notebook_folder())
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        ours = timed(lambda: run_figures(out=place / "figures"))
         tasks = plan_figures(out=place / "empty", notebooks=_empty(notebooks, place / "notebooks"))
-        start = timed(lambda: _each_by_itself(tasks, cores))
-        by_papermill = timed(lambda: _by_papermill(place / "notebooks", cores))
+        seconds = [
+            (
+                timed(lambda: run_figures(out=place / "figures")),
+                timed(lambda: _each_by_itself(tasks, cores)),
+                timed(lambda: _by_papermill(place / "notebooks", cores)),
+            )
+            for _ in range(ROUNDS)
+        ]
+    ours, start, by_papermill = map(median, zip(*seconds, strict=True))
     simulated = _simulations() / cores
     note = (
         f"kernels {start:.1f} s, traces and simulation of figures 6 to 9 and 13 {simulated:.1f} s, on {cores} cores; "
