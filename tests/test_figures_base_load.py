@@ -70,10 +70,26 @@ def test_an_unstable_point_is_left_out_with_a_note() -> None:
     assert all(float(row.curve.rpartition(" ")[2]) > 0.95 for row in left_out)
     drawn = {row.x for row in data.select(curve="Capped Gittins(4)", kind="simulation")}
     assert drawn | {row.x for row in left_out} == {0.5, 0.9, 1.1}
-    axes = draw_loads(data).axes[0]
-    assert "unstable" in {text.get_text() for text in axes.texts}
-    heights = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in axes.lines])
+    figure = draw_loads(data)
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    assert "unstable" in {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+    arrows = [line for line in axes.lines if line.get_marker() == r"$\uparrow$" and len(line.get_xdata())]
+    assert sorted(line.get_xdata()[0] for line in arrows) == sorted(row.x for row in markers)
+    places = np.vstack([line.get_transform().transform(line.get_xydata()) for line in arrows])
+    assert len(np.unique(places.round(6), axis=0)) == len(markers)  # side by side, where one load has several
+    assert all(axes.bbox.contains(*place) for place in places)
+    curves = [line for line in axes.lines if line not in arrows]
+    heights = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in curves])
     assert heights[np.isfinite(heights)].max() <= max(row.y for row in data.rows if math.isfinite(row.y)) * 1.5
+
+
+@pytest.mark.parametrize("load", [0.6, 0.9])
+def test_the_curves_fill_the_axes_where_nothing_is_unstable(load: float) -> None:
+    """No room for arrows that are not there, nor for loads that were not asked for: nine tenths of both lengths."""
+    axes = draw_loads(theory_by_load(QUEUE, np.linspace(0.3, load, 5), [2])).axes[0]
+    drawn = np.vstack([axes.transData.transform(line.get_xydata()) for line in axes.lines if len(line.get_xdata())])
+    assert (np.ptp(drawn, axis=0) > 0.9 * axes.bbox.size).all()
 
 
 def test_what_is_committed_leaves_out_the_point_the_paper_leaves_out() -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from mlptsym import validation
 from mlptsym.figures.drawing import checked_data, columns, draw_curve, draw_points, empty_figure, legend_above, typeset
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["at_load", "best_name", "capped_name", "draw_loads", "simulation_by_load", "theory_by_load"]
 
 LEFT_OUT = "left out, unstable"
+ARROW: Mapping[str, Any] = {"linestyle": "none", "marker": r"$\uparrow$", "markersize": 9.0}
 
 
 def at_load(queue: Queue, load: float) -> Queue:
@@ -175,11 +174,13 @@ def draw_loads(data: FigureData) -> Figure:
     -------
     matplotlib.figure.Figure
         Lines are theory, points with error bars of one standard error simulation; points of a policy that has no
-        theory are joined by thin lines, for the eye.  An arrow at the upper edge stands where a policy is unstable.
+        theory are joined by thin lines, for the eye.  An arrow at the upper edge stands where a policy is unstable,
+        several of them side by side.
     """
     data = checked_data(data, "theory_by_load", lambda found: all(row.y > 0 for row in found.rows))
     with paper_style():
         figure, (axes,) = empty_figure("page", 3.3)
+        unstable: dict[int, set[float]] = {}
         names = dict.fromkeys(row.curve for kind in ("theory", "simulation") for row in data.select(kind=kind))
         for index, name in enumerate(names):
             theory, points = (data.select(curve=name, kind=kind) for kind in ("theory", "simulation"))
@@ -190,34 +191,30 @@ def draw_loads(data: FigureData) -> Figure:
             draw_points(axes, points, point_style(index), zorder=2.2)
             drawn = curve_style(index) | ({} if points else {"marker": ""})
             axes.plot([], [], **drawn, markerfacecolor="white", label=typeset(name))
-            unstable = [row.x for row in data.select(kind="marker") if row.curve.startswith(f"{name}: {LEFT_OUT}")]
-            _draw_unstable(axes, unstable, curve_style(index))
-        loads, times, _ = columns(row for row in data.rows if math.isfinite(row.y))
-        if times.size:
-            axes.set_ylim(0.8 * times.min(), 5 * times.max())
+            left_out = f"{name}: {LEFT_OUT}"
+            unstable[index] = {row.x for row in data.select(kind="marker") if row.curve.startswith(left_out)}
+        for load in sorted(set().union(*unstable.values())):
+            _draw_unstable(axes, load, [curve_style(index)["color"] for index in unstable if load in unstable[index]])
+        axes.margins(x=0.03)
         axes.set(
             yscale="log",
-            xlim=(min(loads.min(), 1.0) - 0.02, 1.005) if times.size else (0, 1),
             xlabel=r"base load $\rho_0 = \lambda\,\mathrm{E}[S]$",
             ylabel=r"mean response time $\mathrm{E}[T]$ (units of time)",
         )
+        if any(unstable.values()):
+            axes.plot([], [], **ARROW, color="black", label="unstable")
+            low, high = axes.get_ylim()
+            axes.set_ylim(low, high * (high / low) ** 0.15)  # no curve runs through the arrows
         legend_above(figure, axes, rows=1)
         return figure
 
 
-def _draw_unstable(axes: Axes, loads: Sequence[float], style: dict[str, Any]) -> None:
-    """Arrows that leave the axes, with a word: there is no height to draw a point at."""
-    for load in np.unique(loads):
-        arrow = {"arrowstyle": "-|>", "color": style["color"], "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
-        edge = ("data", "axes fraction")
-        axes.annotate("", (load, 1.0), (load, 0.9), xycoords=edge, textcoords=edge, arrowprops=arrow)
-        axes.annotate(
-            "unstable",
-            (load, 0.96),
-            (-5, 0),
-            xycoords=edge,
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            color=style["color"],
-        )
+def _draw_unstable(axes: Axes, load: float, colors: Sequence[Any]) -> None:
+    """Arrows side by side towards the upper edge, one a policy: there is no height to draw a point at."""
+    from matplotlib.transforms import offset_copy
+
+    axes.update_datalim([(load, 1.0)], updatey=False)
+    for place, color in enumerate(colors):
+        points = 6.0 * (place - (len(colors) - 1) / 2)
+        where = offset_copy(axes.get_xaxis_transform(), axes.get_figure(root=True), x=points, units="points")
+        axes.plot([load], [0.94], **ARROW, color=color, transform=where)
