@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Weibull,
     )
     from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
+    from mlptsym.numeric.objectives import best_quantum_for, mean_slowdown
     from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
     from mlptsym.numeric.policies import FCFS, MLPT
     from mlptsym.numeric.queue import Queue
@@ -56,9 +57,11 @@ __all__ = [
     "SaturatingMemory",
     "Uniform",
     "Weibull",
+    "best_quantum_for",
     "gittins_index",
     "level_table",
     "mean_response_time",
+    "mean_slowdown",
     "optimal_quanta",
     "optimal_quantum",
     "parallel",
@@ -87,6 +90,7 @@ _HOMES = {
         "Weibull",
     ),
     "mlptsym.numeric.memory": ("AffineMemory", "LinearMemory", "SaturatingMemory"),
+    "mlptsym.numeric.objectives": ("best_quantum_for", "mean_slowdown"),
     "mlptsym.numeric.optimum": ("optimal_quantum", "rule_of_thumb"),
     "mlptsym.numeric.policies": ("FCFS", "MLPT"),
     "mlptsym.numeric.queue": ("Queue",),

@@ -194,3 +194,14 @@ def test_no_exception_is_out_of_date(name: str) -> None:
     """What is excepted exists, and no Call has it."""
     assert name not in COVERED
     assert name in public() if name in NAMES else any(module.startswith(name) for module in public().values())
+
+
+@pytest.mark.parametrize("name", mlptsym.__all__)
+def test_names_of_the_package_are_those_of_its_modules(name: str) -> None:
+    value = getattr(mlptsym, name)
+    assert value is getattr(import_module(value.__module__), name)
+
+
+def test_what_computes_an_objective_is_named_by_the_package() -> None:
+    """As is `optimal_quantum` for the mean response time."""
+    assert {"best_quantum_for", "mean_slowdown"} <= set(mlptsym.__all__)

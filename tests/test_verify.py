@@ -1,6 +1,7 @@
 """``mlptsym verify`` as it is typed: table, JSON, derivations, claims, refusals and exit statuses."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -166,6 +167,19 @@ def test_a_false_claim_is_refuted_by_numbers(run: Run) -> None:
     found = json.loads(out)
     assert found["result"] == "refuted"
     assert found["counterexample"]["left"] != found["counterexample"]["right"]
+
+
+@pytest.mark.parametrize(("factor", "digits"), [("1 + 1/10^18", 19), ("1 - 1/10^30/10^30", 60), ("2", 12)])
+def test_a_refuted_claim_is_shown_with_digits_that_tell_its_sides_apart(run: Run, factor: str, digits: int) -> None:
+    """Twelve at least, and as many as a difference of one part in 10^18 or 10^60 takes, give or take the leading one."""
+    _, out, _ = run("--claim", f"rho == ({factor})*rho")
+    found = re.match(r"refuted: left 0\.(\d+), right 0\.(\d+) at", out)
+    assert found is not None
+    left, right = found.groups()
+    assert left != right
+    assert digits - 1 <= max(len(left.lstrip("0")), len(right.lstrip("0"))) <= digits + 1
+    _, out, _ = run("--claim", f"rho == ({factor})*rho", "--json")
+    assert json.loads(out)["counterexample"]["decimals"] == [f"0.{left}", f"0.{right}"]
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,12 @@ def _decide(claim: str, *, json: bool) -> int:
                 "result": "proved" if result.proved else "refuted",
                 "counterexample": None
                 if example is None
-                else {"queue": example.queue, "left": example.left, "right": example.right},
+                else {
+                    "queue": example.queue,
+                    "left": float(example.left),
+                    "right": float(example.right),
+                    "decimals": example.decimals,
+                },
             }
         )
     elif result.proved:
@@ -292,7 +297,8 @@ def _decide(claim: str, *, json: bool) -> int:
     elif example is None:
         typer.echo("refuted: the sides differ as functions of free symbols, though not at any of the queues tried")
     else:
-        typer.echo(f"refuted: left {example.left:.12g}, right {example.right:.12g} at the queue with")
+        left, right = example.decimals
+        typer.echo(f"refuted: left {left}, right {right} at the queue with")
         for name, value in example.queue.items():
             typer.echo(f"  {name} = {value}")
     return 0 if result.proved else FAILED

@@ -182,7 +182,8 @@ def agreement(pairs: Sequence[tuple[str, Any, Any]], digits: int = 50) -> Outcom
     steps = []
     for words, left, right in pairs:
         error = abs(left - right) / max(abs(left), abs(right), mpmath.mpf(10) ** -digits)
-        steps.append(Step(f"{words}: {mpmath.nstr(left, 20)} and {mpmath.nstr(right, 20)}"))
+        shown = 20 if error < mpmath.mpf(10) ** -digits else max(20, digits + 1)  # so many that the difference is seen
+        steps.append(Step(f"{words}: {mpmath.nstr(left, shown)} and {mpmath.nstr(right, shown)}"))
         if not error <= worst:  # NaN counts as worst
             worst, where = error, words
     holds = bool(pairs) and bool(worst < mpmath.mpf(10) ** -digits)

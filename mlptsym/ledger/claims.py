@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,6 +29,7 @@ __all__ = ["ClaimResult", "Counterexample", "decide"]
 
 LARGEST_PRODUCT = 3 * 10**5
 QUEUES = 12
+DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,33 @@ class Counterexample:
     ----------
     queue : dict of str to str
         Its parameters.
-    left, right : float
-        The two sides there.
+    left, right : Fraction
+        The two sides there, exactly.
     """
 
     queue: dict[str, str]
-    left: float
-    right: float
+    left: Fraction
+    right: Fraction
+
+    @property
+    def decimals(self) -> tuple[str, str]:
+        """Both sides in twelve significant digits, or as many more as tell them apart.
+
+        Examples
+        --------
+        >>> Counterexample({}, Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**14)).decimals
+        ('0.33333333333333', '0.33333333333334')
+        """
+        apart = abs(self.left - self.right) / max(abs(self.left), abs(self.right))
+        digits = max(DIGITS, math.floor(math.log10(apart.denominator) - math.log10(apart.numerator)))
+        while (shown := (_decimal(self.left, digits), _decimal(self.right, digits)))[0] == shown[1]:
+            digits += 1
+        return shown
+
+
+def _decimal(value: Fraction, digits: int) -> str:
+    with decimal.localcontext(prec=digits):
+        return f"{decimal.Decimal(value.numerator) / value.denominator:g}"
 
 
 @dataclass(frozen=True)
@@ -86,10 +109,10 @@ def decide(text: str) -> ClaimResult:
     left, right = (Reader(text).read(side) for side in parse(text))
     try:
         for queue in queues():
-            values = [queue.value(side) for side in (left, right)]
-            if values[0] is not None and values[1] is not None and values[0] != values[1]:
-                example = Counterexample(queue.described, float(values[0]), float(values[1]))
-                return ClaimResult(False, left, right, example)
+            values = [value for side in (left, right) if (value := queue.value(side)) is not None]
+            if len(values) == 2 and values[0] != values[1]:
+                max(map(float, values))  # refused below, if too large to be shown
+                return ClaimResult(False, left, right, Counterexample(queue.described, *values))
         if left == right:
             return ClaimResult(True, left, right, None)
         atoms = Atoms.of(left, right, limit=LARGEST_PRODUCT)

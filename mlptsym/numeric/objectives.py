@@ -282,7 +282,23 @@ def _slowdown_function() -> CompiledFunction:
 
 
 def mean_slowdown(queue: Queue, policy: Policy) -> float:
-    """E[T/S] under FCFS or MLPT with one quantum or given quanta; ``inf`` where it is infinite.
+    """E[T/S], the mean over jobs of response time over service time.
+
+    Parameters
+    ----------
+    queue : Queue
+    policy : FCFS or MLPT
+        With one quantum or given quanta, and not lazy.
+
+    Returns
+    -------
+    float
+        A number without unit, >= 1; ``inf`` in an unstable queue, or where E[1/S] is infinite.
+
+    Raises
+    ------
+    ParameterError
+        For another policy, or an array of quanta.
 
     Examples
     --------
