@@ -43,7 +43,7 @@ INSTALL := -m pip install --disable-pip-version-check --no-input --progress-bar 
 help:
 	@echo 'make figures   every figure of the paper and the table of its claims, into figures/'
 	@echo 'make test      lint, then every test'
-	@echo 'make soak      batches killed many times over, every formula altered in every place, many bad values (half an hour)'
+	@echo 'make soak      batches killed many times over, every formula altered in every place, many bad values, random changes to the code (hours)'
 	@echo 'make bench     speed beside C and other simulators, into tests/benchmarks/ (needs gcc; six minutes)'
 	@echo 'make lint      ruff (code, notebooks, format) and mypy'
 	@echo 'make hooks     run `make lint` before each commit (pre-commit)'
@@ -60,6 +60,7 @@ test: lint
 soak: environment
 	@MLPTSYM_KILLS=24 MLPTSYM_ALL_MUTANTS=1 MLPTSYM_BAD_VALUES=10 "$(BIN)/python" -m pytest -n 2 --dist load \
 	  tests/test_faults.py tests/test_ledger_mutations.py tests/test_bad_calls.py tests/test_bad_figures.py tests/test_bad_options.py
+	@"$(BIN)/python" tests/mutation_run.py --changes 600 --workers 2
 
 bench: environment .bench/installed
 	@"$(BIN)/python" tests/benchmarks/run.py --peers .bench/bin/python

@@ -1,0 +1,180 @@
+"""Random single changes to the code, one at a time: which ones do the tests not notice?
+
+    python tests/mutation_run.py --changes 600 --workers 2
+
+The whole suite is run once under coverage, to learn which tests execute which lines and how long each takes.  Then
+each change is made in a copy of the project, and the tests that execute the changed line are run there, quickest
+first, until one fails; if none does, all tests of the files they are in.  A change that no test notices must stand in
+`tests/mutation_survivors.txt` with the reason why it changes nothing that could be noticed; otherwise the run fails.
+Results are kept as they come in the work folder, and a run that was ended goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from code_mutations import Change, sites
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("numeric", "laws", "memory", "simulation", "studies", "fitting", "figures", "batch")
+SURVIVORS = ROOT / "tests" / "mutation_survivors.txt"
+NOT_COPIED = (".git", ".venv", ".bench", "__pycache__", ".*_cache", ".hypothesis", "build", "dist")
+
+
+def changes(count: int, seed: int, folders: Iterable[str]) -> list[Change]:
+    """So many of all changes to the files of some folders, drawn at random."""
+    files = sorted(path for folder in folders for path in (ROOT / "mlptsym" / folder).rglob("*.py"))
+    possible = [change for path in files for change in sites(ROOT, path)]
+    return random.Random(seed).sample(possible, min(count, len(possible)))  # noqa: S311
+
+
+def pytest_in(folder: Path, words: list[str], seconds: float | None = None, **variables: str) -> int:
+    """Exit code of pytest in a copy of the project; 1 if it takes longer."""
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"} | variables
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
+    with (
+        (folder / "pytest.log").open("wb") as log,
+        subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            return 1
+
+
+def copied(place: Path) -> Path:
+    """A copy of the project as it stands in the work tree."""
+    shutil.copytree(ROOT, place, ignore=shutil.ignore_patterns(*NOT_COPIED), dirs_exist_ok=True)
+    return place
+
+
+def learned(work: Path, workers: int, tests: list[str]) -> tuple[dict[str, dict[int, list[str]]], dict[str, float]]:
+    """Tests by file and line of the package, and how long each takes; from one run of the suite."""
+    known = work / "coverage.json"
+    if not known.exists():
+        copy, parts = copied(work / "whole"), work / "parts"
+        parts.mkdir(exist_ok=True)
+        words = ["-n", str(workers), "--dist", "loadscope", "-p", "mutation_coverage", *tests]
+        paths = os.pathsep.join([str(copy), str(copy / "tests")])
+        pytest_in(copy, words, MLPTSYM_COVERAGE=str(parts), PYTHONPATH=paths)
+        lines: dict[str, dict[str, list[str]]] = {}
+        seconds: dict[str, float] = {}
+        for part in sorted(parts.glob("*.json")):
+            found = json.loads(part.read_text(encoding="utf-8"))
+            seconds |= found["seconds"]
+            for file, by_line in found["lines"].items():
+                for line, names in by_line.items():
+                    lines.setdefault(file, {}).setdefault(line, []).extend(names)
+        known.write_text(json.dumps({"lines": lines, "seconds": seconds}), encoding="utf-8")
+    stored = json.loads(known.read_text(encoding="utf-8"))
+    by_line = {file: {int(line): tests for line, tests in rows.items()} for file, rows in stored["lines"].items()}
+    return by_line, stored["seconds"]
+
+
+def watching(change: Change, lines: dict[str, dict[int, list[str]]], seconds: dict[str, float]) -> list[list[str]]:
+    """Tests to run for a change, in rounds: those that execute the line, and all in the files that should know."""
+    here = [test for test in set(lines.get(change.path, {}).get(change.line, [])) if test in seconds]
+    stem = Path(change.path).stem
+    files = {test.partition("::")[0] for test in here}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        if stem in path.stem or f".{stem} import" in path.read_text(encoding="utf-8"):
+            files.add(path.relative_to(ROOT).as_posix())
+    further = [test for test in seconds if test.partition("::")[0] in files and test not in set(here)]
+    return [sorted(tests, key=seconds.__getitem__) for tests in (here, further)]
+
+
+def noticed(change: Change, copy: Path, rounds: list[list[str]], seconds: dict[str, float]) -> bool:
+    """Whether a test fails in a copy of the project with the change."""
+    target = copy / change.path
+    original = target.read_bytes()
+    target.write_bytes(change.applied(original))
+    try:
+        for tests in filter(None, rounds):
+            wanted = copy / "tests.json"
+            wanted.write_text(json.dumps(tests), encoding="utf-8")
+            files = sorted({test.partition("::")[0] for test in tests})
+            limit = 60 + 5 * sum(seconds[test] for test in tests)
+            words = ["-x", "-p", "mutation_coverage", *files]
+            paths = os.pathsep.join([str(copy), str(copy / "tests")])
+            if pytest_in(copy, words, limit, MLPTSYM_WANTED=str(wanted), PYTHONPATH=paths) != 0:
+                return True
+        return False
+    finally:
+        target.write_bytes(original)
+
+
+def excused() -> dict[str, str]:
+    """Survivors that change nothing that could be noticed, with the reason."""
+    rows = [line for line in SURVIVORS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    return {name: reason for name, _, reason in (row.partition("  # ") for row in rows)}
+
+
+def main() -> int:
+    """Run the changes; the exit code is 1 if one is not noticed and not excused."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--changes", type=int, default=600, help="how many changes are drawn")
+    parser.add_argument("--seed", type=int, default=1, help="of the drawing")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="changes tried at once")
+    parser.add_argument("--folders", nargs="+", default=FOLDERS, help="folders of the package")
+    parser.add_argument("--work", type=Path, help="folder for copies and results; a temporary one unless given")
+    parser.add_argument("--tests", nargs="+", default=[], help="what pytest is given; the whole suite unless given")
+    given = parser.parse_args()
+    work = given.work or Path(tempfile.mkdtemp(prefix="mutations-"))
+    work.mkdir(parents=True, exist_ok=True)
+    lines, seconds = learned(work, given.workers, given.tests)
+    drawn = changes(given.changes, given.seed, given.folders)
+    results = work / "results.jsonl"
+    done = dict(map(json.loads, results.read_text(encoding="utf-8").splitlines())) if results.exists() else {}
+    copies: SimpleQueue[Path] = SimpleQueue()
+    for worker in range(given.workers):
+        copies.put(copied(work / f"copy{worker}"))
+
+    def tried(change: Change) -> tuple[str, bool]:
+        if change.name in done:
+            return change.name, done[change.name]
+        copy = copies.get()
+        try:
+            found = noticed(change, copy, watching(change, lines, seconds), seconds)
+        finally:
+            copies.put(copy)
+        with results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps([change.name, found]) + "\n")
+        return change.name, found
+
+    excuses, survivors = excused(), []
+    with ThreadPoolExecutor(given.workers) as pool:
+        for number, (name, found) in enumerate(pool.map(tried, drawn), 1):
+            if not found:
+                survivors.append(name)
+                sys.stdout.write(f"{number}: not noticed: {name}  # {excuses.get(name, 'no reason is known')}\n")
+                sys.stdout.flush()
+    unknown = [name for name in survivors if name not in excuses]
+    sys.stdout.write(
+        f"{len(drawn)} changes, {len(drawn) - len(survivors)} noticed, {len(survivors)} not, "
+        f"{len(unknown)} of them without a reason (work folder: {work})\n"
+    )
+    return 1 if unknown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
