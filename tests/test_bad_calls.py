@@ -62,10 +62,10 @@ from mlptsym.fitting.report import (
     verdict,
     write_report,
 )
-from mlptsym.ledger.claims import decide
-from mlptsym.ledger.display import at_queue, derivation, refutations, verdicts
-from mlptsym.ledger.grammar import ClaimError, parse
+from mlptsym.ledger.claims.decision import decide
+from mlptsym.ledger.claims.grammar import ClaimError, parse
 from mlptsym.ledger.registry import select
+from mlptsym.ledger.render.display import at_queue, derivation, refutations, verdicts
 from mlptsym.numeric.certify import certified_minimum
 from mlptsym.numeric.distribution import LevelDistribution, ResponseTimeDistribution
 from mlptsym.numeric.gradient import quantum_slopes, response_gradient

@@ -25,7 +25,7 @@ from mlptsym.cli import main
 from mlptsym.cli.options import MEMORY_SYNTAX, SIZE_SYNTAX
 from mlptsym.figures import FigureData, runner
 from mlptsym.figures.site import build
-from mlptsym.ledger import paper_claims
+from mlptsym.ledger.paper import claims as paper_claims
 
 SECONDS = 20.0
 COMBINED = ("the numbers given are too large or too small", "queue Queue(", "there is not enough memory")

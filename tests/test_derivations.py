@@ -16,9 +16,9 @@ import sympy as sp
 from nbval_runs import run_nbval
 
 from mlptsym.figures.parameters import read_parameters
-from mlptsym.ledger.display import at_queue, derivation, refutations, value, verdicts
 from mlptsym.ledger.entry import RESULTS
 from mlptsym.ledger.registry import all_entries
+from mlptsym.ledger.render.display import at_queue, derivation, refutations, value, verdicts
 from mlptsym.numeric.laws import Gamma
 from mlptsym.numeric.policies import MLPT
 from mlptsym.numeric.queue import Queue
@@ -152,7 +152,7 @@ class TestTheComparison:
     cell = """\
 import sympy as sp
 
-from mlptsym.ledger.display import derivation
+from mlptsym.ledger.render.display import derivation
 
 x = sp.Symbol("x")
 derivation(("a square", sp.expand((x + 1) ** 2)))"""
@@ -254,13 +254,13 @@ class TestShown:
 
     def test_a_failing_check_shows_in_the_table(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert repr(verdicts("eq-6")).endswith(": proved")
-        monkeypatch.setattr("mlptsym.ledger.model.effective_load", lambda levels: sp.Symbol("rho") * levels)
+        monkeypatch.setattr("mlptsym.ledger.sections.model.effective_load", lambda levels: sp.Symbol("rho") * levels)
         assert repr(verdicts("eq-6")).endswith(": FAILED")
 
     def test_a_check_that_refutes_nothing_shows_in_the_table(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert "NOT REFUTED" not in repr(refutations("eq-6"))
-        monkeypatch.setattr("mlptsym.ledger.checks.reduces_to_zero", lambda _: True)
-        monkeypatch.setattr("mlptsym.ledger.checks.vanishes", lambda _: True)
+        monkeypatch.setattr("mlptsym.ledger.exact.checks.reduces_to_zero", lambda _: True)
+        monkeypatch.setattr("mlptsym.ledger.exact.checks.vanishes", lambda _: True)
         assert repr(refutations("eq-6")).count("NOT REFUTED") == 2
 
     def test_an_unknown_entry_is_refused(self) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mlptsym.ledger.entry import Entry, Verdict
-    from mlptsym.ledger.paper_claims import ClaimRow
+    from mlptsym.ledger.paper.claims import ClaimRow
 
 __all__ = ["EXAMPLES", "verify"]
 
@@ -100,8 +100,8 @@ def _verify(names: Sequence[str], *, json: bool) -> int:
 
 def _claims(path: Path | None, *, json: bool) -> int:
     """The paper's numerical claims as a table."""
-    from mlptsym.ledger.paper_claims import COLUMNS, as_entry, paper_claims, table, to_csv
-    from mlptsym.ledger.paper_evidence import Evidence
+    from mlptsym.ledger.paper.claims import COLUMNS, as_entry, paper_claims, table, to_csv
+    from mlptsym.ledger.paper.evidence import Evidence
 
     claims = paper_claims(Evidence())
     verdicts = _verified(tuple(map(as_entry, claims)), quiet=json)
@@ -137,7 +137,7 @@ def _print_claims(rows: Sequence[ClaimRow]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from mlptsym.ledger.paper_claims import NOT_REPRODUCED
+    from mlptsym.ledger.paper.claims import NOT_REPRODUCED
 
     console = Console()
     if console.width < NARROWEST:
@@ -233,8 +233,8 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
 
 def _show(name: str, *, json: bool) -> int:
     from mlptsym.ledger.registry import all_entries, select
-    from mlptsym.ledger.show import explanation, in_text, shown
-    from mlptsym.ledger.typesetting import in_latex
+    from mlptsym.ledger.render.show import explanation, in_text, shown
+    from mlptsym.ledger.render.typesetting import in_latex
     from mlptsym.validation import ParameterError
 
     entries = all_entries()
@@ -266,8 +266,8 @@ def _show(name: str, *, json: bool) -> int:
 
 
 def _decide(claim: str, *, json: bool) -> int:
-    from mlptsym.ledger.claims import decide
-    from mlptsym.ledger.grammar import ClaimError
+    from mlptsym.ledger.claims.decision import decide
+    from mlptsym.ledger.claims.grammar import ClaimError
 
     try:
         result = decide(claim)
@@ -317,8 +317,8 @@ def _print_refusal(error: Any) -> None:
 
 
 def _list(*, json: bool) -> int:
+    from mlptsym.ledger.claims.vocabulary import described
     from mlptsym.ledger.registry import BY_NAME_ONLY, SECTIONS
-    from mlptsym.ledger.vocabulary import described
 
     names = dict(described())
     sections = {name: [entry.name for entry in entries()] for name, entries in (SECTIONS | BY_NAME_ONLY).items()}

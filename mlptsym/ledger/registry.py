@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from mlptsym.ledger import (
+from mlptsym.ledger.entry import Entry, Verdict, verify_entry
+from mlptsym.ledger.paper import claims as paper_claims
+from mlptsym.ledger.sections import (
     breaks,
     distribution,
     errata,
@@ -15,7 +17,6 @@ from mlptsym.ledger import (
     limits,
     many_levels,
     model,
-    paper_claims,
     policy,
     remainder,
     response,
@@ -23,7 +24,6 @@ from mlptsym.ledger import (
     two_levels,
     waiting,
 )
-from mlptsym.ledger.entry import Entry, Verdict, verify_entry
 from mlptsym.validation import instance, refuse, sequence
 
 __all__ = ["BY_NAME_ONLY", "SECTIONS", "all_entries", "select", "verify"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import sympy as sp
 from flint import arb, ctx
 
-from mlptsym.ledger.checks import Equation, everything, identities
-from mlptsym.ledger.enclosure import ball, covered
 from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
-from mlptsym.ledger.printed import integral
+from mlptsym.ledger.exact.checks import Equation, everything, identities
+from mlptsym.ledger.exact.enclosure import ball, covered
+from mlptsym.ledger.paper.printed import integral
 from mlptsym.symbolic import gittins
 from mlptsym.symbolic.laws import LAWS, lognormal, point
 from mlptsym.symbolic.moments import tail

@@ -8,9 +8,9 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.checks import Equation, everything, identities
 from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
-from mlptsym.ledger.printed import t
+from mlptsym.ledger.exact.checks import Equation, everything, identities
+from mlptsym.ledger.paper.printed import t
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.response import fcfs_response_time, level_terms, mean_response_time, response_terms
 from mlptsym.symbolic.symbols import arrival_rate, level, preemption_cost, quantum, restore_cost, service

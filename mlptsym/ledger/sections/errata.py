@@ -10,14 +10,14 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx, fmpq
 
-from mlptsym.ledger.checks import Equation, everything, identities, is_positive
-from mlptsym.ledger.enclosure import ball
 from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
-from mlptsym.ledger.paper import Setting
-from mlptsym.ledger.policy import added_by_a_level
-from mlptsym.ledger.printed import t
-from mlptsym.ledger.two_levels import Package, at_quantum, response_time
-from mlptsym.ledger.waiting import ends
+from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
+from mlptsym.ledger.exact.enclosure import ball
+from mlptsym.ledger.paper.printed import t
+from mlptsym.ledger.paper.setting import Setting
+from mlptsym.ledger.sections.policy import added_by_a_level
+from mlptsym.ledger.sections.two_levels import Package, at_quantum, response_time
+from mlptsym.ledger.sections.waiting import ends
 from mlptsym.symbolic.algorithm import effective_load
 from mlptsym.symbolic.laws import exponential, lognormal, lomax, point
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail

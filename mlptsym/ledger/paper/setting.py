@@ -9,7 +9,7 @@ from functools import cached_property
 import sympy as sp
 from flint import arb, fmpq
 
-from mlptsym.ledger.enclosure import ball
+from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.symbolic.laws import lognormal, point
 from mlptsym.symbolic.moments import UpperMoment, mean
 from mlptsym.symbolic.service import service_mean, service_time_inverse, service_upper_moment

@@ -18,9 +18,9 @@ from typer.main import get_command
 from mlptsym.cli.errors import Command
 from mlptsym.cli.verify import verify
 from mlptsym.figures.best_quanta import Found
-from mlptsym.ledger import paper_claims as module
 from mlptsym.ledger.entry import verify_entry
-from mlptsym.ledger.paper_claims import (
+from mlptsym.ledger.paper import claims as module
+from mlptsym.ledger.paper.claims import (
     COLUMNS,
     NOT_REPRODUCED,
     REPRODUCED,
@@ -31,13 +31,13 @@ from mlptsym.ledger.paper_claims import (
     paper_claims,
     table,
 )
-from mlptsym.ledger.paper_evidence import GAMMA, Estimate, Evidence, holding, monotone
+from mlptsym.ledger.paper.evidence import GAMMA, Estimate, Evidence, holding, monotone
 from mlptsym.ledger.registry import BY_NAME_ONLY, all_entries, select
 from mlptsym.numeric.optimum import Optimum, optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.response import mean_response_time
 
-COMMITTED = Path(__file__).parents[1] / "figures" / "claims.csv"
+COMMITTED = Path(__file__).parents[2] / "figures" / "claims.csv"
 EVIDENCE = Evidence()  # computes nothing before it is asked
 CLAIMS = {claim.name: claim for claim in paper_claims(EVIDENCE)}
 # sweeps for many levels take ten seconds more: `mlptsym verify claims` has them all

@@ -11,8 +11,8 @@ from typing import Any
 import sympy as sp
 from sympy.polys.rings import PolyRing
 
-from mlptsym.ledger.algebra import Atoms, atoms_of, vanishes
 from mlptsym.ledger.entry import Outcome, Step
+from mlptsym.ledger.exact.algebra import Atoms, atoms_of, vanishes
 from mlptsym.symbolic.induction import levels, peeled
 from mlptsym.symbolic.symbols import level
 

@@ -18,7 +18,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
 from mlptsym.ledger.entry import Refutation, Step, Verdict
-from mlptsym.ledger.typesetting import in_latex
+from mlptsym.ledger.render.typesetting import in_latex
 from mlptsym.numeric.queue import Queue
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment
 from mlptsym.symbolic.symbols import (

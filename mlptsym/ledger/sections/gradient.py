@@ -8,8 +8,8 @@ from functools import cache, partial
 
 import sympy as sp
 
-from mlptsym.ledger.checks import Equation, identities
 from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.symbolic import service as slowdown
 from mlptsym.symbolic.algorithm import service_before
 from mlptsym.symbolic.gradient import (

@@ -9,9 +9,9 @@ from functools import partial
 import mpmath
 import sympy as sp
 
-from mlptsym.ledger.checks import agreement, everything
-from mlptsym.ledger.digits import DIGITS, value
 from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.exact.checks import agreement, everything
+from mlptsym.ledger.exact.digits import DIGITS, value
 from mlptsym.symbolic.laws import LAWS, SizeLaw, moment_defects, point, potential_defect
 from mlptsym.symbolic.moments import Indicator
 from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, RelativeExponential

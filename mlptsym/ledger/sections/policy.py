@@ -8,11 +8,11 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger import printed
-from mlptsym.ledger.checks import Claim, Equation, everything, folded, identities, upward, written_out
 from mlptsym.ledger.entry import Entry, Outcome, Variant
-from mlptsym.ledger.printed import F, c, t
-from mlptsym.ledger.waiting import ends
+from mlptsym.ledger.exact.checks import Claim, Equation, everything, folded, identities, upward, written_out
+from mlptsym.ledger.paper import printed
+from mlptsym.ledger.paper.printed import F, c, t
+from mlptsym.ledger.sections.waiting import ends
 from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_load, effective_size, piece
 from mlptsym.symbolic.induction import levels, peeled, total
 from mlptsym.symbolic.memory import MEMORY_LAWS, MemoryLaw, restore_cost_at

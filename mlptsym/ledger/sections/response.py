@@ -8,11 +8,12 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger import policy, printed
-from mlptsym.ledger.checks import Claim, Equation, everything, identities, upward, written_out
 from mlptsym.ledger.entry import Entry, Outcome, Variant
-from mlptsym.ledger.printed import F, c, t
-from mlptsym.ledger.waiting import squares_growth, total_delay
+from mlptsym.ledger.exact.checks import Claim, Equation, everything, identities, upward, written_out
+from mlptsym.ledger.paper import printed
+from mlptsym.ledger.paper.printed import F, c, t
+from mlptsym.ledger.sections import policy
+from mlptsym.ledger.sections.waiting import squares_growth, total_delay
 from mlptsym.symbolic.algorithm import piece
 from mlptsym.symbolic.induction import total
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, mean

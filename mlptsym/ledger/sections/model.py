@@ -7,9 +7,9 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
-from mlptsym.ledger.printed import integral
+from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
+from mlptsym.ledger.paper.printed import integral
 from mlptsym.symbolic import service as slowdown
 from mlptsym.symbolic.algorithm import effective_load
 from mlptsym.symbolic.memory import MEMORY_LAWS, linear, restore_cost_at

@@ -10,9 +10,9 @@ from typing import Any
 import mpmath
 import sympy as sp
 
-from mlptsym.ledger.checks import Equation, agreement, everything, identities, is_positive
-from mlptsym.ledger.digits import DIGITS, ServiceLaw, value
 from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, is_positive
+from mlptsym.ledger.exact.digits import DIGITS, ServiceLaw, value
 from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.symbols import arrival_rate, preemption_cost, quantum, restore_cost, service, slowdown_factor
 from mlptsym.symbolic.two_levels import (

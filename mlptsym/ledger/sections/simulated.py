@@ -11,9 +11,9 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from mlptsym.ledger import printed
-from mlptsym.ledger.checks import scores
 from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.ledger.exact.checks import scores
+from mlptsym.ledger.paper import printed
 from mlptsym.numeric.laws import Exponential, Gamma
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue

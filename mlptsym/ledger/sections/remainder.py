@@ -10,11 +10,11 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx
 
-from mlptsym.ledger.checks import Equation, identities
-from mlptsym.ledger.distribution import exponential
-from mlptsym.ledger.enclosure import ball
 from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
-from mlptsym.ledger.printed import integral, t
+from mlptsym.ledger.exact.checks import Equation, identities
+from mlptsym.ledger.exact.enclosure import ball
+from mlptsym.ledger.paper.printed import integral, t
+from mlptsym.ledger.sections.distribution import exponential
 from mlptsym.symbolic.moments import Density, UpperMoment, tail
 from mlptsym.symbolic.remainder import Remainder, remainder
 from mlptsym.symbolic.symbols import arrival_rate, level, quantum, service

@@ -21,7 +21,7 @@ from mlptsym.figures.base_load import at_load, best_name, capped_name
 from mlptsym.figures.best_quanta import plateaus
 from mlptsym.figures.parameter_sweeps import ParameterSweep
 from mlptsym.ledger.entry import Entry, Method, Outcome, Variant
-from mlptsym.ledger.paper_evidence import (
+from mlptsym.ledger.paper.evidence import (
     BETA,
     GAMMA,
     LEVELS,

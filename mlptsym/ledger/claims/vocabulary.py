@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import sympy as sp
 
-from mlptsym.ledger.grammar import Call, ClaimError, Literal, Name, Node, Power, Product, Sum
+from mlptsym.ledger.claims.grammar import Call, ClaimError, Literal, Name, Node, Power, Product, Sum
 from mlptsym.symbolic import algorithm, response, waiting
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.service import service_time

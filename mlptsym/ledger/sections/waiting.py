@@ -9,10 +9,10 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger import printed
-from mlptsym.ledger.checks import Claim, Equation, downward, everything, identities, upward, written_out
 from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
-from mlptsym.ledger.printed import F, c, t
+from mlptsym.ledger.exact.checks import Claim, Equation, downward, everything, identities, upward, written_out
+from mlptsym.ledger.paper import printed
+from mlptsym.ledger.paper.printed import F, c, t
 from mlptsym.symbolic import waiting
 from mlptsym.symbolic.algorithm import piece, service_before
 from mlptsym.symbolic.induction import peeled, total

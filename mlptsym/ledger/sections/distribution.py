@@ -8,11 +8,11 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger import printed
-from mlptsym.ledger.checks import Equation, agreement, everything, identities, written_out
-from mlptsym.ledger.digits import DIGITS, value
 from mlptsym.ledger.entry import Entry, Outcome, Variant
-from mlptsym.ledger.waiting import total_delay
+from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, written_out
+from mlptsym.ledger.exact.digits import DIGITS, value
+from mlptsym.ledger.paper import printed
+from mlptsym.ledger.sections.waiting import total_delay
 from mlptsym.symbolic.algorithm import boundaries, effective_load, piece, work_through
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, tail
 from mlptsym.symbolic.response import mean_response_time

@@ -7,9 +7,9 @@ from functools import cache, partial
 
 import sympy as sp
 
-from mlptsym.ledger.checks import Equation, identities, is_positive
 from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
-from mlptsym.ledger.gradient import PRICES, Levels, direct
+from mlptsym.ledger.exact.checks import Equation, identities, is_positive
+from mlptsym.ledger.sections.gradient import PRICES, Levels, direct
 from mlptsym.symbolic.moments import Density, UpperMoment
 from mlptsym.symbolic.response import mean_response_time
 from mlptsym.symbolic.symbols import arrival_rate, boundary, cost, service

@@ -154,7 +154,7 @@ def parse(text: str) -> tuple[Node, Node]:
     Name(position=0, name='rho')
     >>> parse("2 + import os")
     Traceback (most recent call last):
-    mlptsym.ledger.grammar.ClaimError: position 12: expected ==
+    mlptsym.ledger.claims.grammar.ClaimError: position 12: expected ==
     """
     parser = _Parser(instance("claim", text, str, "a text such as 'rho == lambda*E[S]'"))
     left = parser.sum(1)

@@ -10,7 +10,7 @@ from typing import Any
 from sympy.printing.str import StrPrinter
 
 from mlptsym.ledger.entry import Entry, Verdict
-from mlptsym.ledger.typesetting import in_latex
+from mlptsym.ledger.render.typesetting import in_latex
 
 __all__ = ["explanation", "in_text", "shown"]
 

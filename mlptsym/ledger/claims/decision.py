@@ -10,9 +10,9 @@ from fractions import Fraction
 
 import sympy as sp
 
-from mlptsym.ledger.algebra import Atoms, TooLargeError
-from mlptsym.ledger.grammar import ClaimError, parse
-from mlptsym.ledger.vocabulary import MOST_LEVELS, Reader, hazard, slope
+from mlptsym.ledger.claims.grammar import ClaimError, parse
+from mlptsym.ledger.claims.vocabulary import MOST_LEVELS, Reader, hazard, slope
+from mlptsym.ledger.exact.algebra import Atoms, TooLargeError
 from mlptsym.symbolic.moments import Density, UpperMoment
 from mlptsym.symbolic.symbols import (
     arrival_rate,

@@ -1,0 +1,1 @@
+"""How statements are decided: identities of rational functions, intervals, and digits."""

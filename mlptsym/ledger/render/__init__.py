@@ -1,0 +1,1 @@
+"""Entries and derivations as text, LaTeX and notebook output."""
