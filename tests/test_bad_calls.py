@@ -297,7 +297,7 @@ CALLS = _by_name(
     Call(policy_in_words, {"policy": mq.FCFS()}),
     Call(reading_notes, {"trace": TRACE}),
     Call(law_in_words, {"law": Later(lambda: _fit().laws[0])}),
-    Call(in_time, {"fit": FIT, "units": 5.0}),
+    Call(in_time, {"fit": FIT, "units": 5.0, "error": 0.5}),
     *(Call(function, {"fit": FIT}, 4) for function in (checked_fit, as_mapping, verdict)),
     *(Call(laid_out(function), {"fit": FIT}, 2) for function in (draw_arrivals, draw_response, draw_sizes)),
     Call(html_report, {"fit": FIT}, 1),

@@ -82,7 +82,7 @@ NAMES = {
             "mlptsym.fitting.laws.QuantilePairs", "mlptsym.fitting.laws.Sample", "mlptsym.fitting.reading.Dropped",
             "mlptsym.fitting.reading.Layout", "mlptsym.fitting.reading.RecordedTrace",
             "mlptsym.fitting.recommend.Comparison", "mlptsym.fitting.recommend.Outcome",
-            "mlptsym.fitting.recommend.QuantumSweep", "mlptsym.fitting.recommend.Recommendation",
+            "mlptsym.fitting.recommend.QuantumSweep", "mlptsym.fitting.recommend.Recommendation", "mlptsym.fitting.recommend.Simulated",
             "mlptsym.fitting.recommend.Tail", "mlptsym.numeric.certify.Certificate",
             "mlptsym.numeric.descent.Descended",
             "mlptsym.numeric.distribution.LevelDistribution", "mlptsym.numeric.distribution.ResponseTimeDistribution",

@@ -109,7 +109,10 @@ def fit(
         str, typer.Option("--largest-size", metavar="SIZE", help="Larger sizes are dropped as absurd, > 0.")
     ] = "1e9",
     jobs: Annotated[
-        str, typer.Option("--jobs", metavar="N", help="Measured jobs of each of 20 simulations, >= 100.")
+        str,
+        typer.Option(
+            "--jobs", metavar="N", help="Measured jobs of each of 20 simulations of Poisson arrivals, >= 100."
+        ),
     ] = "50000",
     root_seed: Annotated[
         str, typer.Option("--seed", metavar="N", help="The number that the simulations derive from, >= 0.")
@@ -200,5 +203,6 @@ def _print(found: TraceFit) -> None:
 def _numbers(found: TraceFit, outcome: Any, gain: float | None) -> str:
     from mlptsym.fitting.report import in_time
 
-    words = f"mean {in_time(found, outcome.mean)}, P99 {in_time(found, outcome.p99)}"
+    mean = in_time(found, outcome.mean, outcome.standard_error)
+    words = f"mean {mean}, P99 {in_time(found, outcome.p99, outcome.p99_standard_error)}"
     return words if gain is None or math.isclose(gain, 0.0, abs_tol=1e-15) else f"{words}, gain {gain:.1%}"

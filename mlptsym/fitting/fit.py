@@ -258,6 +258,11 @@ def _of_policy(recommendation: Recommendation) -> list[str]:
     best, fcfs = recommendation.best, recommendation.fcfs
     if not recommendation.stable:
         return found
+    if not recommendation.simulated.settled:
+        found.append(
+            f"At this load the simulated queue has not settled after {recommendation.simulated.warmup:,} requests: the "
+            "means and percentiles of the Poisson simulation may be too low by more than their standard errors say."
+        )
     if best is not fcfs and best.theory.p99 > 1.01 * fcfs.theory.p99:
         found.append(
             f"The 99th percentile gets WORSE: by {best.theory.p99 / fcfs.theory.p99 - 1:.0%} against FCFS, while the "

@@ -21,6 +21,7 @@ from mlptsym.numeric.optimum import Optimum, optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import mean_response_time, solve
+from mlptsym.simulation.control import jobs_needed
 from mlptsym.simulation.simulate import response_times
 from mlptsym.simulation.traces import draw_trace
 from mlptsym.validation import LARGEST, SMALLEST, ParameterError, instance, integer, magnitude, number, numbers, refuse
@@ -32,6 +33,7 @@ __all__ = [
     "Outcome",
     "QuantumSweep",
     "Recommendation",
+    "Simulated",
     "Tail",
     "TimeScale",
     "recommend",
@@ -47,6 +49,7 @@ AS_GOOD = (
     0.005  # means that differ by less are the same to whoever runs the server: the policy with fewer levels is taken
 )
 SEEDS, JOBS = 20, 50_000
+MOST_WARMUP = 250_000
 SWEPT = 48
 MOST_OPTIMA = 20
 TAILS = np.geomspace(0.5, 1e-3, 25)
@@ -174,7 +177,7 @@ class Outcome:
     tail : Tail or None
         From the median on; None where it could not be computed.
     standard_error, p99_standard_error : float or None
-        Over the seeds of a simulation.
+        Of a simulation, told from its seeds.
     """
 
     mean: float
@@ -239,6 +242,28 @@ class QuantumSweep:
     best_mean: float | None
 
 
+@dataclass(frozen=True)
+class Simulated:
+    """What the simulations of Poisson arrivals consist of.
+
+    Attributes
+    ----------
+    seeds : int
+        Independent traces, the same for each policy.
+    jobs : int
+        Measured jobs of each.
+    warmup : int
+        Jobs before these, and again after them, that are served but not measured.
+    settled : bool
+        Whether the queue forgets within the jobs before that it was empty at first.
+    """
+
+    seeds: int
+    jobs: int
+    warmup: int
+    settled: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Recommendation:
     """What to do, and what it rests on.
@@ -256,6 +281,7 @@ class Recommendation:
         mean is within half a per cent of it.
     sweep : QuantumSweep
         Over the quantum with the levels recommended, or with the first asked for if that is FCFS.
+    simulated : Simulated
     """
 
     queue: Queue
@@ -264,6 +290,7 @@ class Recommendation:
     comparisons: tuple[Comparison, ...]
     recommended: int
     sweep: QuantumSweep
+    simulated: Simulated
 
     @property
     def fcfs(self) -> Comparison:
@@ -329,18 +356,21 @@ def recommend(
     optima = tuple(optimal_quantum(queue, k) for k in counts)
     chosen: list[tuple[Policy, str]] = [(FCFS(), "fcfs")]
     chosen += [(_policy(queue, optimum), optimum.kind) for optimum in optima if optimum.kind != "fcfs"]
+    warmup, settled = _warmup(queue, [policy for policy, _ in chosen], jobs)
     arrivals = None if times is None else _in_units(times, scale.arrival_rate)
     reference: Comparison | None = None
     comparisons: list[Comparison] = []
     for policy, kind in chosen:
-        comparison = _compared(queue, policy, kind, sizes, arrivals, seed, jobs, reference)
+        poisson = _poisson(queue, policy, seed, jobs, warmup)
+        comparison = _compared(queue, policy, kind, sizes, arrivals, poisson, reference)
         reference = reference or comparison
         comparisons.append(comparison)
     recommended = _simplest(comparisons)
     swept = comparisons[recommended].policy.levels if recommended else optima[0].levels
     found = [comparison.policy.quantum for comparison in comparisons if isinstance(comparison.policy, MLPT)]
     sweep = _sweep(queue, swept, found, sizes, arrivals)
-    return Recommendation(queue, scale, optima, tuple(comparisons), recommended, sweep)
+    simulated = Simulated(SEEDS, jobs, warmup, settled)
+    return Recommendation(queue, scale, optima, tuple(comparisons), recommended, sweep, simulated)
 
 
 def _sizes(sizes: ArrayLike) -> Floats:
@@ -376,11 +406,9 @@ def _compared(
     kind: str,
     sizes: Floats,
     arrivals: Floats | None,
-    seed: int,
-    jobs: int,
+    poisson: Outcome,
     reference: Comparison | None,
 ) -> Comparison:
-    poisson = _poisson(queue, policy, seed, jobs)
     trace = None if arrivals is None else _measured(response_times(queue, policy, arrivals, sizes))
     solution = solve(queue, policy)
     p99, tail = _theory(queue, policy, poisson.tail)
@@ -411,18 +439,37 @@ def _gain(mean: float, reference: float) -> float | None:
     return 1 - mean / reference if math.isfinite(mean) and math.isfinite(reference) else None
 
 
-def _poisson(queue: Queue, policy: Policy, seed: int, jobs: int) -> Outcome:
-    """Simulation of what the theory assumes, a fifth as many jobs first."""
-    warmup = jobs // 5
+def _poisson(queue: Queue, policy: Policy, seed: int, jobs: int, warmup: int) -> Outcome:
+    """Simulation of what the theory assumes.
+
+    As many jobs as before the measured ones arrive after them, since without arrivals to wait for the last would be
+    done too early.  The percentile is that of the jobs of all seeds together, since that of a single seed is biased
+    where few of its busy periods are long.  Its standard error is the jackknife's, one seed left out at a time (Shao
+    and Wu, A general theory for jackknife variance estimation, Annals of Statistics 17, 1989).
+    """
     measured = []
     for number_of_trace in range(SEEDS):
-        drawn = draw_trace(queue.size, queue.arrival_rate, warmup + jobs, seed=number_of_trace, root_seed=seed)
-        measured.append(response_times(queue, policy, drawn.arrival_times, drawn.sizes)[warmup:])
+        drawn = draw_trace(queue.size, queue.arrival_rate, jobs + 2 * warmup, seed=number_of_trace, root_seed=seed)
+        measured.append(response_times(queue, policy, drawn.arrival_times, drawn.sizes)[warmup : warmup + jobs])
     table = np.array(measured)
-    columns = table.mean(axis=1), np.quantile(table, PERCENTILE, axis=1)
-    errors = [float(column.std(ddof=1)) / math.sqrt(SEEDS) for column in columns]
-    mean, p99 = (float(column.mean()) for column in columns)
-    return Outcome(mean, p99, _measured(table.ravel()).tail, *errors)
+    without = [float(np.quantile(np.delete(table, left_out, axis=0), PERCENTILE)) for left_out in range(SEEDS)]
+    return replace(
+        _measured(table.ravel()),
+        standard_error=float(table.mean(axis=1).std(ddof=1)) / math.sqrt(SEEDS),
+        p99_standard_error=float(np.std(without)) * math.sqrt(SEEDS - 1),
+    )
+
+
+def _warmup(queue: Queue, policies: Sequence[Policy], jobs: int) -> tuple[int, bool]:
+    """Jobs before the measured ones, the same for all policies, and whether the queue is settled after them.
+
+    A fifth of the measured ones, or as many as the slowest of the queues takes to forget that it was empty, but at most
+    a quarter of a million.
+    """
+    if not queue.base_load < 1:
+        return jobs // 5, False
+    needed = max(jobs // 5, *(jobs_needed(queue, policy)[0] for policy in policies))
+    return min(needed, max(jobs // 5, MOST_WARMUP)), needed <= max(jobs // 5, MOST_WARMUP)
 
 
 def _theory(queue: Queue, policy: Policy, simulated: Tail | None) -> tuple[float | None, Tail | None]:

@@ -17,7 +17,7 @@ from mlptsym.figures.style import paper_style
 from mlptsym.fitting.fit import TraceFit, checked_fit, policy_in_words, reading_notes
 from mlptsym.fitting.laws import FittedLaw
 from mlptsym.fitting.reading import FAULTS
-from mlptsym.fitting.recommend import Comparison, Outcome
+from mlptsym.fitting.recommend import Comparison, Outcome, Simulated
 from mlptsym.numeric.policies import Policy
 from mlptsym.validation import ParameterError, refuse
 
@@ -43,14 +43,18 @@ svg { width: 100%; height: auto } small, .note { color: #555 }
 """
 
 
-def in_time(fit: TraceFit, units: float) -> str:
+def in_time(fit: TraceFit, units: float, error: float | None = None) -> str:
     """A time in words: in seconds where the server's speed is known, otherwise in token times.
 
-    An infinite one is ``inf``.
+    An infinite one is ``inf``.  Its standard error, where it is given, stands behind it in per cent of it.
     """
+    checked_fit(fit)
     if math.isinf(validation.number("units", units, at_least=0, infinite=True)):
         return "inf"
-    seconds = checked_fit(fit).recommendation.scale.seconds(units)
+    if error is not None:
+        share = validation.number("error", error, at_least=0, infinite=True) / (units or 1.0)
+        return f"{in_time(fit, units)} ± {share:.1%}"
+    seconds = fit.recommendation.scale.seconds(units)
     if seconds is None:
         return f"{units:,.1f} token times"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
@@ -119,6 +123,7 @@ def as_mapping(fit: TraceFit) -> dict[str, Any]:
             for name in ("slowdown_threshold", "slowdown_factor", "preemption_cost", "base_load", "mean_service_time")
         },
         "stable": found.stable,
+        "simulation": asdict(found.simulated),
         "policies": [_policy_mapping(comparison) for comparison in found.comparisons],
         "recommended": _policy_mapping(found.best),
         "hindsight": None
@@ -318,8 +323,8 @@ def _policy_table(fit: TraceFit) -> str:
             in_time(fit, theory.mean),
             _per_cent(comparison.gain),
             in_time(fit, theory.p99) + (" (simulated)" if simulated else ""),
-            _with_error(fit, poisson.mean, poisson.standard_error),
-            _with_error(fit, poisson.p99, poisson.p99_standard_error),
+            in_time(fit, poisson.mean, poisson.standard_error),
+            in_time(fit, poisson.p99, poisson.p99_standard_error),
         ]
         if trace is not None:
             row += [in_time(fit, trace.mean), _per_cent(comparison.trace_gain), in_time(fit, trace.p99)]
@@ -327,19 +332,21 @@ def _policy_table(fit: TraceFit) -> str:
     return _table(header, rows, found.recommended) + (
         "<p class='note'>Theory and Poisson simulation: Poisson arrivals at the trace's rate, sizes independent with "
         "the law of the trace. Trace: every request at its own time with its own size, the server empty at first. "
-        "Standard errors behind ±. A token time is the time in which one token is served at rate one; θ is in token "
+        f"Standard errors behind ±. {_simulation_in_words(found.simulated)} A token time is the time in which "
+        "one token is served at rate one; θ is in token "
         "times.</p>"
+    )
+
+
+def _simulation_in_words(simulated: Simulated) -> str:
+    return (
+        f"Poisson simulation: {simulated.seeds} traces of {simulated.jobs:,} requests, with {simulated.warmup:,} more "
+        "before and after them that are not counted; percentiles are those of all traces together."
     )
 
 
 def _per_cent(gain: float | None) -> str:
     return "-" if gain is None else f"{gain:.1%}"
-
-
-def _with_error(fit: TraceFit, value: float, error: float | None) -> str:
-    if error is None or not math.isfinite(value):
-        return in_time(fit, value)
-    return f"{in_time(fit, value)} ± {error / value:.1%}"
 
 
 def _hindsight(fit: TraceFit) -> str:
