@@ -63,7 +63,8 @@ from mlptsym.fitting.report import (
     write_report,
 )
 from mlptsym.ledger.claims.decision import decide
-from mlptsym.ledger.claims.grammar import ClaimError, parse
+from mlptsym.ledger.claims.grammar import parse
+from mlptsym.ledger.claims.tree import ClaimError
 from mlptsym.ledger.registry import select
 from mlptsym.ledger.render.display import at_queue, derivation, refutations, verdicts
 from mlptsym.numeric.certify import certified_minimum

@@ -18,6 +18,7 @@ __all__ = ["EXAMPLES", "verify"]
 
 FAILED = 1
 NOT_READ = 2
+UNDECIDED = 3
 NARROWEST = 120
 
 EXAMPLES = """\b
@@ -62,7 +63,7 @@ def verify(
 ) -> None:
     """Prove the statements of the paper, and refute wrong variants of each.
 
-    Ends with 0 if all is as stated, with 1 if an entry fails or a claim is refuted, with 2 if a claim cannot be read.
+    Ends with 0 if all is as stated, 1 if an entry fails or a claim is refuted, 2 if a claim cannot be read, 3 if it stays undecided.
     """
     from mlptsym.validation import path, refuse
 
@@ -267,7 +268,7 @@ def _show(name: str, *, json: bool) -> int:
 
 def _decide(claim: str, *, json: bool) -> int:
     from mlptsym.ledger.claims.decision import decide
-    from mlptsym.ledger.claims.grammar import ClaimError
+    from mlptsym.ledger.claims.tree import ClaimError
 
     try:
         result = decide(claim)
@@ -281,7 +282,7 @@ def _decide(claim: str, *, json: bool) -> int:
     if json:
         _print_json(
             {
-                "result": "proved" if result.proved else "refuted",
+                "result": result.verdict,
                 "counterexample": None
                 if example is None
                 else {
@@ -292,16 +293,14 @@ def _decide(claim: str, *, json: bool) -> int:
                 },
             }
         )
-    elif result.proved:
-        typer.echo("proved: the difference of both sides is zero as a rational function of free symbols")
     elif example is None:
-        typer.echo("refuted: the sides differ as functions of free symbols, though not at any of the queues tried")
+        typer.echo(f"{result.verdict}: {result.method}")
     else:
         left, right = example.decimals
         typer.echo(f"refuted: left {left}, right {right} at the queue with")
         for name, value in example.queue.items():
             typer.echo(f"  {name} = {value}")
-    return 0 if result.proved else FAILED
+    return {"proved": 0, "refuted": FAILED, "undecided": UNDECIDED}[result.verdict]
 
 
 def _print_refusal(error: Any) -> None:

@@ -16,6 +16,8 @@ from typer.main import get_command
 from mlptsym.cli.errors import Command
 from mlptsym.cli.verify import verify
 from mlptsym.ledger import registry
+from mlptsym.ledger.claims import decision
+from mlptsym.ledger.claims.queues import queues
 from mlptsym.ledger.entry import Entry, Outcome, Variant
 from mlptsym.symbolic import algorithm
 
@@ -180,6 +182,22 @@ def test_a_refuted_claim_is_shown_with_digits_that_tell_its_sides_apart(run: Run
     assert digits - 1 <= max(len(left.lstrip("0")), len(right.lstrip("0"))) <= digits + 1
     _, out, _ = run("--claim", f"rho == ({factor})*rho", "--json")
     assert json.loads(out)["counterexample"]["decimals"] == [f"0.{left}", f"0.{right}"]
+
+
+def test_a_claim_that_stays_undecided_ends_with_three(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decision, "queues", lambda *_: iter([next(queues())]))
+    status, out, err = run("--claim", "gamma == 1/10")
+    assert (status, err) == (3, "")
+    assert out.startswith("undecided: ")
+    status, out, _ = run("--claim", "gamma == 1/10", "--json")
+    assert status == 3
+    assert json.loads(out) == {"result": "undecided", "counterexample": None}
+
+
+def test_what_is_true_because_of_the_slowdown_is_proved(run: Run) -> None:
+    status, out, _ = run("--claim", "E[S] == E[q(L)]")
+    assert status == 0
+    assert out.startswith("proved: with S = q(L)")
 
 
 @pytest.mark.parametrize(

@@ -1,141 +1,72 @@
-"""The grammar of a claim ``EXPR == EXPR``: characters to tokens, tokens to a tree, with a position for every refusal.
-
-::
-
-    claim   = sum "==" sum
-    sum     = product { ("+" | "-") product }
-    product = factor { ("*" | "/") factor }
-    factor  = ("+" | "-") factor | power
-    power   = atom [ ("^" | "**") [ "-" ] whole-number ]
-    atom    = number | name [ "(" sum { "," sum } ")" | "[" sum "]" ] | "(" sum ")"
-
-Nothing else is understood, and nothing is evaluated here.
-"""
+"""The grammar of a claim ``EXPR == EXPR``: text to a tree, with a position for every refusal.  Nothing is evaluated here."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn
+from functools import cache
+from typing import Any, cast
 
+from lark import Lark, UnexpectedCharacters, UnexpectedToken, v_args
+from lark.exceptions import VisitError
+from lark.tree import Meta
+from lark.visitors import Transformer_NonRecursive
+
+from mlptsym.ledger.claims.tree import Call, ClaimError, Literal, Name, Node, Power, Product, Sum, degree
 from mlptsym.validation import instance
 
-__all__ = ["Call", "ClaimError", "Literal", "Name", "Node", "Power", "Product", "Sum", "parse"]
+__all__ = ["GRAMMAR", "LIMITS", "Limits", "parse"]
 
-LONGEST = 2000
-MOST_DIGITS = 40
-LARGEST_EXPONENT = 30
-LARGEST_DEGREE = 64
-DEEPEST = 40
+GRAMMAR = r"""
+claim: _sum EQUALS _sum
+_sum: sum | _product
+sum: _product (("+" | "-") _product)+
+_product: product | _factor
+product: _factor (("*" | "/") _factor)+
+_factor: signed | power | _atom
+signed: ("+" | "-") _factor
+power: _atom POWER ["-"] WHOLE
+_atom: number | name | call | bracket
+bracket: "(" _sum ")"
+number: NUMBER
+name: NAME
+call: NAME "(" _sum ("," _sum)* ")" | NAME "[" _sum "]"
 
-LETTER = "A-Za-zαβγδεζηθικλμνξπρστυφχψωℓΓΔΘΛΣΦΨΩ"
-TOKEN = re.compile(
-    rf"""
-    (?P<number> (?: [0-9]+ (?: \. [0-9]* )? | \. [0-9]+ ) (?: [eE] [+-]? [0-9]+ )? )
-    | (?P<name> [{LETTER}] [{LETTER}0-9_]* '? )
-    | (?P<symbol> == | \*\* | [-+*/^(),\[\]] )
-    | (?P<space> [ \t\r\n]+ )
-    """,
-    re.VERBOSE,
-)
+EQUALS: "=="
+POWER: "^" | "**"
+NUMBER: /([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?/
+WHOLE: /[0-9]+(?![0-9.eE])/
+NAME: /[A-Za-zα-ωℓΓΔΘΛΣΦΨΩ][A-Za-zα-ωℓΓΔΘΛΣΦΨΩ0-9_]*'?/
+%ignore /[ \t\r\n]+/
+"""
 
 
-class ClaimError(ValueError):
-    """A claim that is outside the grammar or the vocabulary.
+@dataclass(frozen=True)
+class Limits:
+    """How large a claim may be, so that reading it and deciding it take bounded time.
 
     Attributes
     ----------
-    text : str
-        The claim.
-    position : int
-        Where, counted from 0.
-    reason : str
-        What is wrong there.
+    characters : int
+        Length of the text.
+    digits : int
+        Digits of a number before its exponent, and the largest power of ten in that.
+    exponent : int
+        The largest exponent, positive or negative.
+    degree : int
+        The largest product of exponents inside each other.
+    depth : int
+        Brackets and signs inside each other.
     """
 
-    def __init__(self, text: str, position: int, reason: str) -> None:
-        self.text, self.position, self.reason = text, position, reason
-        super().__init__(f"position {position + 1}: {reason}")
+    characters: int = 2000
+    digits: int = 40
+    exponent: int = 30
+    degree: int = 64
+    depth: int = 40
 
 
-@dataclass(frozen=True)
-class Literal:
-    """An exact number."""
-
-    position: int
-    value: Fraction
-
-
-@dataclass(frozen=True)
-class Name:
-    """A name alone."""
-
-    position: int
-    name: str
-
-
-@dataclass(frozen=True)
-class Call:
-    """A name with arguments in round or square brackets."""
-
-    position: int
-    name: str
-    arguments: tuple[Node, ...]
-    bracket: str
-
-
-@dataclass(frozen=True)
-class Sum:
-    """Terms, each with its sign ``+`` or ``-``."""
-
-    position: int
-    terms: tuple[tuple[str, Node], ...]
-
-
-@dataclass(frozen=True)
-class Product:
-    """Factors, each with its sign ``*`` or ``/`` and the position of that sign."""
-
-    position: int
-    factors: tuple[tuple[str, int, Node], ...]
-
-
-@dataclass(frozen=True)
-class Power:
-    """An expression to a whole power."""
-
-    position: int
-    base: Node
-    exponent: int
-
-
-Node = Literal | Name | Call | Sum | Product | Power
-
-
-@dataclass(frozen=True)
-class Token:
-    """A piece of the text: ``number``, ``name``, ``symbol`` or ``end``."""
-
-    kind: str
-    text: str
-    position: int
-
-
-def tokens(text: str) -> Iterator[Token]:
-    """The pieces of a claim, an ``end`` behind them."""
-    if len(text) > LONGEST:
-        raise ClaimError(text, LONGEST, f"a claim has at most {LONGEST} characters")
-    position = 0
-    while position < len(text):
-        match = TOKEN.match(text, position)
-        if match is None:
-            raise ClaimError(text, position, f"{text[position]!r} has no meaning here")
-        if match.lastgroup != "space":
-            yield Token(str(match.lastgroup), match.group(), position)
-        position = match.end()
-    yield Token("end", "", len(text))
+LIMITS = Limits()
 
 
 def parse(text: str) -> tuple[Node, Node]:
@@ -144,8 +75,8 @@ def parse(text: str) -> tuple[Node, Node]:
     Raises
     ------
     ClaimError
-        With the position of the first thing that is not in the grammar, or beyond a limit: 2000 characters, 40
-        brackets inside each other, 40 digits, exponents of 30, powers of powers of 64.
+        With the position of the first thing that is not in the grammar, and what is allowed there; or beyond one of the
+        `LIMITS`.
 
     Examples
     --------
@@ -154,129 +85,120 @@ def parse(text: str) -> tuple[Node, Node]:
     Name(position=0, name='rho')
     >>> parse("2 + import os")
     Traceback (most recent call last):
-    mlptsym.ledger.claims.grammar.ClaimError: position 12: expected ==
+    mlptsym.ledger.claims.tree.ClaimError: position 12: expected ==, (, *, +, -, /, [ or ^
     """
-    parser = _Parser(instance("claim", text, str, "a text such as 'rho == lambda*E[S]'"))
-    left = parser.sum(1)
-    parser.expect("==")
-    right = parser.sum(1)
-    if parser.next.kind != "end":
-        parser.refuse("expected the end of the claim")
+    instance("claim", text, str, "a text such as 'rho == lambda*E[S]'")
+    if len(text) > LIMITS.characters:
+        raise ClaimError(text, LIMITS.characters, f"a claim has at most {LIMITS.characters} characters")
+    _refuse_depth(text)
+    try:
+        left, right = _Builder(text).transform(_parser().parse(text))
+    except VisitError as error:
+        raise error.orig_exc from None
+    except UnexpectedCharacters as error:
+        place = cast(int, error.pos_in_stream)
+        raise ClaimError(text, place, f"{text[place]!r} has no meaning here") from None
+    except UnexpectedToken as error:
+        raise _refusal(text, error) from None
     return left, right
 
 
-class _Parser:
-    """Recursive descent, one method for each rule; ``depth`` counts open brackets and signs."""
+@cache
+def _parser() -> Lark:
+    return Lark(GRAMMAR, start="claim", parser="lalr", keep_all_tokens=True, propagate_positions=True)
+
+
+def _refuse_depth(text: str) -> None:
+    """Refuse brackets and signs too deep inside each other, before the functions that walk down the tree would be."""
+    around: list[int] = []  # for each open bracket, the signs in front of it
+    signs, previous = 0, "("
+    for position, character in enumerate(text):
+        if character in "([":
+            around.append(signs)
+            signs = 0
+        elif character in ")]":
+            signs = around.pop() if around else 0
+        elif character in "+-" and previous in "([,=*/^+-":
+            signs += 1
+        elif character in "+-*/,=":
+            signs = 0
+        if len(around) + sum(around) + signs > LIMITS.depth:
+            raise ClaimError(text, position, f"more than {LIMITS.depth} brackets or signs inside each other")
+        if not character.isspace():
+            previous = character
+
+
+WORDS = {
+    "$END": "the end of the claim",
+    "NUMBER": "a number",
+    "WHOLE": "a whole number",
+    "NAME": "a name",
+    "EQUALS": "==",
+    "POWER": "^",
+}
+
+
+def _refusal(text: str, error: UnexpectedToken) -> ClaimError:
+    """What cannot stand at a place, and what can."""
+    at_end = error.token.type == "$END"
+    position = len(text) if at_end else int(error.token.start_pos or 0)
+    if error.token.type == "POWER" and "POWER" not in error.accepts and "EQUALS" in error.accepts:
+        return ClaimError(text, position, "a power of a power needs brackets")
+    signs = {terminal.name: terminal.pattern.value.replace("\\", "") for terminal in _parser().terminals}
+    allowed = [word for name, word in WORDS.items() if name in error.accepts]
+    allowed += sorted(signs[name] for name in error.accepts if name not in WORDS)
+    *most, last = allowed
+    return ClaimError(text, position, f"expected {', '.join(most)} or {last}" if most else f"expected {last}")
+
+
+@v_args(meta=True)
+class _Builder(Transformer_NonRecursive[Any, tuple[Node, Node]]):
+    """From what the parser found to the nodes of the tree, one method for each rule."""
 
     def __init__(self, text: str) -> None:
+        super().__init__()
         self.text = text
-        self.tokens = list(tokens(text))
-        self.index = 0
 
-    @property
-    def next(self) -> Token:
-        return self.tokens[self.index]
+    def claim(self, _: Meta, children: list[Any]) -> tuple[Node, Node]:
+        left, _, right = children
+        return left, right
 
-    def refuse(self, reason: str, position: int | None = None) -> NoReturn:
-        raise ClaimError(self.text, self.next.position if position is None else position, reason)
+    def sum(self, meta: Meta, children: list[Any]) -> Node:
+        signs = ["+", *map(str, children[1::2])]
+        return Sum(meta.start_pos, tuple(zip(signs, children[::2], strict=True)))
 
-    def take(self, *signs: str) -> Token | None:
-        token = self.next
-        if token.kind != "symbol" or token.text not in signs:
-            return None
-        self.index += 1
-        return token
+    def signed(self, meta: Meta, children: list[Any]) -> Node:
+        sign, factor = children
+        return Sum(meta.start_pos, ((str(sign), factor),))
 
-    def expect(self, sign: str) -> None:
-        if self.take(sign) is None:
-            self.refuse(f"expected {sign}")
+    def product(self, meta: Meta, children: list[Any]) -> Node:
+        signs = [("*", meta.start_pos), *((str(sign), sign.start_pos) for sign in children[1::2])]
+        return Product(
+            meta.start_pos, tuple((*sign, factor) for sign, factor in zip(signs, children[::2], strict=True))
+        )
 
-    def sum(self, depth: int) -> Node:
-        if depth > DEEPEST:
-            self.refuse(f"more than {DEEPEST} brackets or signs inside each other")
-        position = self.next.position
-        terms = [("+", self.product(depth))]
-        while sign := self.take("+", "-"):
-            terms.append((sign.text, self.product(depth)))
-        return terms[0][1] if len(terms) == 1 else Sum(position, tuple(terms))
+    def power(self, _: Meta, children: list[Any]) -> Node:
+        base, sign, minus, digits = children
+        if len(digits) > 2 or int(digits) > LIMITS.exponent:
+            raise ClaimError(self.text, digits.start_pos, f"an exponent is at most {LIMITS.exponent}")
+        node = Power(sign.start_pos, base, int(f"{minus or ''}{digits}"))
+        if degree(node) > LIMITS.degree:
+            raise ClaimError(self.text, digits.start_pos, f"powers inside each other exceed {LIMITS.degree}")
+        return node
 
-    def product(self, depth: int) -> Node:
-        position = self.next.position
-        factors = [("*", position, self.factor(depth))]
-        while sign := self.take("*", "/"):
-            factors.append((sign.text, sign.position, self.factor(depth)))
-        return factors[0][2] if len(factors) == 1 else Product(position, tuple(factors))
+    def bracket(self, _: Meta, children: list[Any]) -> Node:
+        node: Node = children[1]
+        return node
 
-    def factor(self, depth: int) -> Node:
-        if depth > DEEPEST:
-            self.refuse(f"more than {DEEPEST} brackets or signs inside each other")
-        if sign := self.take("+", "-"):
-            return Sum(sign.position, ((sign.text, self.factor(depth + 1)),))
-        return self.power(depth)
+    def number(self, meta: Meta, children: list[Any]) -> Node:
+        mantissa, _, exponent = children[0].lower().partition("e")
+        if len(mantissa) > LIMITS.digits or len(exponent) > 3 or abs(int(exponent or "0")) > LIMITS.digits:
+            raise ClaimError(self.text, meta.start_pos, f"a number has at most {LIMITS.digits} digits")
+        return Literal(meta.start_pos, Fraction(mantissa) * Fraction(10) ** int(exponent or "0"))
 
-    def power(self, depth: int) -> Node:
-        base = self.atom(depth)
-        sign = self.take("^", "**")
-        if sign is None:
-            return base
-        negative = self.take("-") is not None
-        token = self.next
-        if token.kind != "number" or not token.text.isdecimal():
-            self.refuse("expected a whole number as exponent")
-        self.index += 1
-        if len(token.text) > 2 or int(token.text) > LARGEST_EXPONENT:
-            self.refuse(f"an exponent is at most {LARGEST_EXPONENT}", token.position)
-        if self.next.kind == "symbol" and self.next.text in {"^", "**"}:
-            self.refuse("a power of a power needs brackets")
-        exponent = int(token.text)
-        if _degree(base) * max(exponent, 1) > LARGEST_DEGREE:
-            self.refuse(f"powers inside each other exceed {LARGEST_DEGREE}", token.position)
-        return Power(sign.position, base, -exponent if negative else exponent)
+    def name(self, meta: Meta, children: list[Any]) -> Node:
+        return Name(meta.start_pos, str(children[0]))
 
-    def atom(self, depth: int) -> Node:
-        token = self.next
-        if token.kind == "number":
-            self.index += 1
-            return Literal(token.position, self._exact(token))
-        if token.kind == "name":
-            self.index += 1
-            return self._named(token, depth)
-        if self.take("("):
-            node = self.sum(depth + 1)
-            self.expect(")")
-            return node
-        self.refuse("expected a number, a name or a bracket")
-
-    def _named(self, token: Token, depth: int) -> Node:
-        if self.take("["):
-            argument = self.sum(depth + 1)
-            self.expect("]")
-            return Call(token.position, token.text, (argument,), "[]")
-        if self.take("("):
-            arguments = [self.sum(depth + 1)]
-            while self.take(","):
-                arguments.append(self.sum(depth + 1))
-            self.expect(")")
-            return Call(token.position, token.text, tuple(arguments), "()")
-        return Name(token.position, token.text)
-
-    def _exact(self, token: Token) -> Fraction:
-        mantissa, _, exponent = token.text.lower().partition("e")
-        if len(mantissa) > MOST_DIGITS or len(exponent) > 3 or abs(int(exponent or "0")) > MOST_DIGITS:
-            self.refuse(f"a number has at most {MOST_DIGITS} digits", token.position)
-        return Fraction(mantissa) * Fraction(10) ** int(exponent or "0")
-
-
-def _degree(node: Node) -> int:
-    """Product of the exponents inside each other, at most."""
-    match node:
-        case Power(base=base, exponent=exponent):
-            return _degree(base) * max(abs(exponent), 1)
-        case Sum(terms=terms):
-            return max(_degree(term) for _, term in terms)
-        case Product(factors=factors):
-            return max(_degree(factor) for *_, factor in factors)
-        case Call(arguments=arguments):
-            return max(_degree(argument) for argument in arguments)
-        case _:
-            return 1
+    def call(self, meta: Meta, children: list[Any]) -> Node:
+        name, opening, *rest = children
+        return Call(meta.start_pos, str(name), tuple(rest[::2]), f"{opening}{rest[-1]}")

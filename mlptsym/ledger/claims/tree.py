@@ -1,0 +1,110 @@
+"""The tree of a claim: what its text says, before any name has a meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+__all__ = ["Call", "ClaimError", "Literal", "Name", "Node", "Power", "Product", "Sum", "degree", "names", "parts"]
+
+
+class ClaimError(ValueError):
+    """A claim that is outside the grammar or the vocabulary.
+
+    Attributes
+    ----------
+    text : str
+        The claim.
+    position : int
+        Where, counted from 0.
+    reason : str
+        What is wrong there, and what is allowed.
+    """
+
+    def __init__(self, text: str, position: int, reason: str) -> None:
+        self.text, self.position, self.reason = text, position, reason
+        super().__init__(f"position {position + 1}: {reason}")
+
+
+@dataclass(frozen=True)
+class Literal:
+    """An exact number."""
+
+    position: int
+    value: Fraction
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name alone."""
+
+    position: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A name with arguments in round or square brackets."""
+
+    position: int
+    name: str
+    arguments: tuple[Node, ...]
+    bracket: str
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Terms, each with its sign ``+`` or ``-``."""
+
+    position: int
+    terms: tuple[tuple[str, Node], ...]
+
+
+@dataclass(frozen=True)
+class Product:
+    """Factors, each with its sign ``*`` or ``/`` and the position of that sign."""
+
+    position: int
+    factors: tuple[tuple[str, int, Node], ...]
+
+
+@dataclass(frozen=True)
+class Power:
+    """An expression to a whole power."""
+
+    position: int
+    base: Node
+    exponent: int
+
+
+Node = Literal | Name | Call | Sum | Product | Power
+
+
+def parts(node: Node) -> tuple[Node, ...]:
+    """The nodes right below a node."""
+    match node:
+        case Call(arguments=arguments):
+            return arguments
+        case Sum(terms=terms):
+            return tuple(term for _, term in terms)
+        case Product(factors=factors):
+            return tuple(factor for *_, factor in factors)
+        case Power(base=base):
+            return (base,)
+        case _:
+            return ()
+
+
+def names(node: Node) -> Iterator[str]:
+    """Every name in a tree."""
+    if isinstance(node, (Name, Call)):
+        yield node.name
+    for part in parts(node):
+        yield from names(part)
+
+
+def degree(node: Node) -> int:
+    """The largest product of exponents inside each other."""
+    own = max(abs(node.exponent), 1) if isinstance(node, Power) else 1
+    return own * max(map(degree, parts(node)), default=1)
