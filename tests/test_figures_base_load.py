@@ -11,6 +11,7 @@ from mlptsym import (
     FCFS,
     MLPT,
     CappedGittins,
+    Deterministic,
     Exponential,
     LogNormal,
     ParameterError,
@@ -31,6 +32,7 @@ def test_a_load_gives_the_arrival_rate() -> None:
     assert at_load(QUEUE, 0.7).base_load == pytest.approx(0.7, rel=1e-14)
     with pytest.raises(ParameterError, match="load = 0"):
         at_load(QUEUE, 0)
+    assert Queue(Deterministic(1.9), 1 / 1.9).base_load < 1 <= at_load(Queue(Deterministic(1.9), 0.1), 1.0).base_load
 
 
 def test_theory_is_the_best_quantum_at_every_load() -> None:

@@ -37,7 +37,7 @@ def at_load(queue: Queue, load: float) -> Queue:
     queue : Queue
         Its arrival rate is not used.
     load : float
-        ρ₀ = λE[S], > 0.
+        ρ₀ = λE[S], > 0; from one on that of the queue is not below one by a rounding.
 
     Raises
     ------
@@ -45,7 +45,11 @@ def at_load(queue: Queue, load: float) -> Queue:
         If the load is not > 0.
     """
     validation.instance("queue", queue, Queue, "a Queue")
-    return replace(queue, arrival_rate=validation.number("load", load, above=0) / queue.mean_service_time)
+    wanted = validation.number("load", load, above=0)
+    rate = wanted / queue.mean_service_time
+    if wanted >= 1 > rate * queue.mean_service_time:
+        rate = math.nextafter(rate, math.inf)
+    return replace(queue, arrival_rate=rate)
 
 
 def best_name(levels: float) -> str:

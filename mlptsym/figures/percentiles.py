@@ -26,6 +26,7 @@ from mlptsym.numeric.distribution import response_time_distribution
 from mlptsym.numeric.optimum import optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.saturation import SaturationError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,8 +115,12 @@ def percentiles_by_quantum(
 
 
 def _quantiles(queue: Queue, levels: float, quantum: float, chances: Floats) -> Floats:
+    """The quantiles; ``inf`` where the queue is unstable, or so close to it that they cannot be told."""
     policy = MLPT(quantum=float(quantum), levels=levels)
-    quantiles: Floats = response_time_distribution(queue, policy).quantile(chances)
+    try:
+        quantiles: Floats = response_time_distribution(queue, policy).quantile(chances)
+    except SaturationError:
+        return np.full(chances.shape, math.inf)
     return quantiles
 
 

@@ -20,6 +20,7 @@ from mlptsym.numeric.quantile_guess import guessed_quantiles
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import Solution, solve
 from mlptsym.numeric.response_moments import LevelMoments, level_moments, second_moment, second_moment_needs
+from mlptsym.numeric.saturation import DISTRIBUTION, refuse_saturated
 from mlptsym.numeric.waiting_transform import Levels, LevelTransform, level_transforms
 
 __all__ = ["LevelDistribution", "ResponseTimeDistribution", "response_time_distribution"]
@@ -57,6 +58,8 @@ def response_time_distribution(queue: Queue, policy: Policy) -> ResponseTimeDist
     ------
     ParameterError
         For MLPT′ (``lazy=True``) and capped Gittins, which can only be simulated, and for an array of quanta.
+    SaturationError
+        If 1 − 1e-7 < ρ^eff < 1: the error of probabilities, 1e-13/(1 − ρ^eff) at most, would be above 1e-6.
 
     Notes
     -----
@@ -78,6 +81,7 @@ def response_time_distribution(queue: Queue, policy: Policy) -> ResponseTimeDist
     solution = solve(queue, policy)
     if np.ndim(solution.mean_response_time):
         validation.refuse("quantum", getattr(policy, "quantum", None), "a single number for a distribution")
+    refuse_saturated(queue, solution.effective_load, DISTRIBUTION)
     return ResponseTimeDistribution(queue, policy, solution)
 
 
@@ -95,10 +99,10 @@ class ResponseTimeDistribution:
     Notes
     -----
     The absolute error of `cdf` is below 1e-8, and usually below 1e-9, for size laws with a density and for laws of few
-    atoms.  It is up to 1e-6 for laws of many atoms (`Empirical`), whose smallest steps are smoothed, and up to 1e-7
-    where the density is much narrower than the mean (a standard deviation of one percent).  For power laws with k = ∞
-    see `truncation`.  An unstable queue has no steady state: its response time is infinite, `cdf` is zero and quantiles
-    and moments are ``inf``.
+    atoms.  It is up to 1e-6 for laws of many atoms (`Empirical`), whose smallest steps are smoothed, up to 1e-7 where
+    the density is much narrower than the mean (a standard deviation of one percent), and up to 1e-13/(1 − ρ^eff) where
+    that is larger.  For power laws with k = ∞ see `truncation`.  An unstable queue has no steady state: its response
+    time is infinite, `cdf` is zero and quantiles and moments are ``inf``.
     """
 
     queue: Queue

@@ -17,6 +17,7 @@ from mlptsym.numeric.levels import LevelSums, level_sums
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.remainder import FarLevels, far_levels, first_levels, is_continuable, level_depth
 from mlptsym.numeric.response import LEVEL_LIMIT, moments_needed
+from mlptsym.numeric.saturation import SLOPE, refuse_saturated
 
 if TYPE_CHECKING:
     from mlptsym.compile import CompiledFunction
@@ -207,6 +208,9 @@ def response_gradient(
     ------
     ParameterError
         If the boundaries are not such an array, or E[T] is infinite whatever they are.
+    SaturationError
+        If 1 − 1e-8 < ρ^eff < 1 for one of the columns: the error, 1e-14/(1 − ρ^eff) of the largest terms of a slope at
+        most, would be above 1e-6.
 
     Notes
     -----
@@ -234,13 +238,18 @@ def response_gradient(
         )
     if not queue.size.moment_limit > moments_needed(queue, 2 if closed else math.inf):
         validation.refuse("queue", queue, "one with a finite mean response time, for a gradient")
-    return one_sided_gradient(queue, boundaries, np.full(boundaries.shape, side == "right"), closed=closed)
+    found = one_sided_gradient(queue, boundaries, np.full(boundaries.shape, side == "right"), closed=closed)
+    refuse_saturated(queue, found.effective_load, SLOPE)
+    return found
 
 
 def one_sided_gradient(
     queue: Queue, boundaries: Floats, right: NDArray[np.bool_], *, closed: bool = True
 ) -> ResponseGradient:
-    """`response_gradient` of arguments that are known to be right, each derivative on a side of its own."""
+    """`response_gradient` of arguments that are known to be right, each derivative on a side of its own.
+
+    For searches: next to a load of one values have as many digits as are left.
+    """
     with np.errstate(all="ignore"):  # unstable columns are replaced below
         sums = level_sums(queue, boundaries, closed=closed)
         slopes = _boundary_slopes(queue, boundaries, sums, right, closed=closed)
@@ -311,10 +320,11 @@ def _piece_means(sums: LevelSums) -> Floats:
 
 @dataclass(frozen=True)
 class QuantumSlopes:
-    """E[T] and dE[T]/dθ, one value for each quantum; ``inf`` and NaN where unstable or infinite."""
+    """E[T], dE[T]/dθ and ρ^eff, one value for each quantum; ``inf``, NaN and a load where unstable or infinite."""
 
     mean_response_time: Floats
     slope: Floats
+    effective_load: Floats
 
 
 def quantum_slopes(queue: Queue, quanta: ArrayLike, levels: float, *, remainder: float = REMAINDER) -> QuantumSlopes:
@@ -340,6 +350,8 @@ def quantum_slopes(queue: Queue, quanta: ArrayLike, levels: float, *, remainder:
     ------
     ParameterError
         If a value is outside its range, or a quantum so small that more than 2²² levels would have to be summed.
+    SaturationError
+        If 1 − 1e-8 < ρ^eff < 1 for one of the quanta, as for `response_gradient`.
 
     Examples
     --------
@@ -355,11 +367,22 @@ def quantum_slopes(queue: Queue, quanta: ArrayLike, levels: float, *, remainder:
     quanta = floats("quanta", quanta, above=0, finite=True)
     if quanta.ndim != 1:
         validation.refuse("quanta", quanta, "a sequence of numbers > 0")
+    found = searched_slopes(queue, quanta, levels, remainder)
+    if queue.size.moment_limit > moments_needed(queue, levels):
+        refuse_saturated(queue, found.effective_load, SLOPE)
+    return found
+
+
+def searched_slopes(queue: Queue, quanta: Floats, levels: float, remainder: float = REMAINDER) -> QuantumSlopes:
+    """`quantum_slopes` of arguments that are known to be right, for searches.
+
+    Next to a load of one values have as many digits as are left.
+    """
     # a quantum that nobody outlives is as good as any longer one
     quanta = np.minimum(quanta, queue.furthest)
-    times, slopes = np.full(len(quanta), np.inf), np.full(len(quanta), np.nan)
+    times, slopes, loads = (np.full(len(quanta), value) for value in (np.inf, np.nan, np.nan))
     if not queue.size.moment_limit > moments_needed(queue, levels):
-        return QuantumSlopes(times, slopes)
+        return QuantumSlopes(times, slopes, loads)
     depth, closed = np.full(len(quanta), levels - 1), np.full(len(quanta), levels < math.inf)
     if levels > CONTINUED_BEYOND:
         needed = level_depth(queue, quanta, remainder)
@@ -376,12 +399,14 @@ def quantum_slopes(queue: Queue, quanta: ArrayLike, levels: float, *, remainder:
         if continued.any():
             first = first_levels(queue, quanta)
             for block in _blocks(first + FAR_CELLS, np.flatnonzero(continued)):
-                times[block], slopes[block] = _continued(queue, quanta[block], first[block].max())
+                times[block], slopes[block], loads[block] = _continued(queue, quanta[block], first[block].max())
         for group in (closed, ~closed & ~continued):
             for block in _blocks(depth, np.flatnonzero(group)):
                 rows = np.arange(1.0, depth[block].max() + 1)[:, None]
-                times[block], slopes[block] = _direct(queue, rows * quanta[block], bool(closed[block[0]]))
-    return QuantumSlopes(times, slopes)
+                found = _direct(queue, rows * quanta[block], bool(closed[block[0]]))
+                times[block], slopes[block], loads[block] = found
+    stable = loads < 1
+    return QuantumSlopes(np.where(stable, times, np.inf), np.where(stable, slopes, np.nan), loads)
 
 
 def _blocks(depth: Floats, indices: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -470,17 +495,16 @@ def _near_waiting_slope(
     return slope
 
 
-def _direct(queue: Queue, boundaries: Floats, closed: bool) -> tuple[Floats, Floats]:
-    """E[T] and dE[T]/dθ of the levels that are here."""
+def _direct(queue: Queue, boundaries: Floats, closed: bool) -> tuple[Floats, Floats, Floats]:
+    """E[T], dE[T]/dθ and ρ^eff of the levels that are here."""
     sums = level_sums(queue, boundaries, closed=closed)
     slopes = _near_slopes(queue, boundaries, sums)
     slope = slopes.work[-1] + _near_waiting_slope(queue, sums, slopes, sums.squares, slopes.squares)
-    stable = queue.arrival_rate * sums.effective_mean < 1
-    return np.where(stable, sums.mean_response_time(), np.inf), np.where(stable, slope, np.nan)
+    return sums.mean_response_time(), slope, queue.arrival_rate * sums.effective_mean
 
 
-def _continued(queue: Queue, quanta: Floats, rows: float) -> tuple[Floats, Floats]:
-    """E[T] and dE[T]/dθ for k = ∞ with the levels beyond the first few by Euler–Maclaurin."""
+def _continued(queue: Queue, quanta: Floats, rows: float) -> tuple[Floats, Floats, Floats]:
+    """E[T], dE[T]/dθ and ρ^eff for k = ∞ with the levels beyond the first few by Euler–Maclaurin."""
     boundaries = np.arange(1.0, rows + 1)[:, None] * quanta
     sums = level_sums(queue, boundaries, closed=False)
     near = _near_slopes(queue, boundaries, sums)
@@ -507,8 +531,7 @@ def _continued(queue: Queue, quanta: Floats, rows: float) -> tuple[Floats, Float
     beyond, beyond_slope = panels.full_sum(np.stack([far.probability * waiting, beyond_slope]))
     times = far.effective_mean + (sums.probability * sums.waiting(far.squares)).sum(axis=0) + beyond
     slopes = work_slope + _near_waiting_slope(queue, sums, near, far.squares, squares_slope) + beyond_slope
-    stable = queue.arrival_rate * far.effective_mean < 1
-    return np.where(stable, times, np.inf), np.where(stable, slopes, np.nan)
+    return times, slopes, queue.arrival_rate * far.effective_mean
 
 
 def _far_slopes(near: _Slopes, far: FarLevels) -> tuple[Floats, Floats, Floats]:

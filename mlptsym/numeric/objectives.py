@@ -19,6 +19,7 @@ from mlptsym.numeric.optimum import optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import level_table, solve
+from mlptsym.numeric.saturation import SaturationError
 from mlptsym.numeric.service_measure import ServiceMeasure
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class ObjectiveOptimum:
     best_for_mean : float
         The quantum that minimises E[T], for comparison; ``inf`` for FCFS.
     value_of_best_for_mean : float
-        Value of the objective there.
+        Value of the objective there; ``inf`` also where the queue is too close to saturation for it.
     """
 
     quantum: float
@@ -168,6 +169,8 @@ def best_quantum_for(queue: Queue, levels: float = 2, objective: object = "p99")
     ParameterError
         If the objective is none of these or k out of range, or for a mean slowdown that is infinite whatever the
         policy, since E[1/S] is (as for exponential sizes).
+    SaturationError
+        If FCFS is too close to saturation for this objective.  A quantum that is, is as bad as an unstable one.
 
     Notes
     -----
@@ -199,7 +202,10 @@ def best_quantum_for(queue: Queue, levels: float = 2, objective: object = "p99")
 
     def value(quantum: float) -> float:
         if quantum not in tried:
-            tried[quantum] = wanted.value(queue, MLPT(quantum=quantum, levels=k))
+            try:
+                tried[quantum] = wanted.value(queue, MLPT(quantum=quantum, levels=k))
+            except SaturationError:
+                tried[quantum] = math.inf
         return tried[quantum]
 
     mean_quantum = for_mean.quantum if for_mean.quantum > 0 else math.inf

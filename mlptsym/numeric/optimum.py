@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from mlptsym import validation
 from mlptsym.numeric.breaks import bends, point_masses
 from mlptsym.numeric.foreground import foreground_background_time
-from mlptsym.numeric.gradient import quantum_slopes
+from mlptsym.numeric.gradient import searched_slopes
 from mlptsym.numeric.levels import level_sums, waiting_function
 from mlptsym.numeric.minima import Minimum, local_minima
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.remainder import remainder_bounds
 from mlptsym.numeric.response import mean_response_time, moments_needed, solve
+from mlptsym.numeric.saturation import MEAN, refuse_saturated
 
 if TYPE_CHECKING:
     from mlptsym.compile import CompiledFunction
@@ -138,6 +139,9 @@ def optimal_quantum(
     ------
     ParameterError
         If k or the objective is not among these, or a certificate is asked for another objective.
+    SaturationError
+        If the load of FCFS or at the best quantum is above 1 − 1e-9: E[T] would have less than six digits (a best
+        quantum where dE[T]/dθ = 0 is known to 1e-15/(1 − ρ)).
 
     Notes
     -----
@@ -221,7 +225,7 @@ def _search(queue: Queue, levels: float, fcfs: float) -> list[Minimum]:
     """Local minima of E[T] over all quanta that can matter, the lowest first."""
 
     def curve(points: Floats, left: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        result = quantum_slopes(queue, np.where(left, points * (1 - LEFT), points), levels)
+        result = searched_slopes(queue, np.where(left, points * (1 - LEFT), points), levels)
         return result.mean_response_time, result.slope
 
     low, high = _range(queue, levels, fcfs)
@@ -382,6 +386,8 @@ def rule_of_thumb(queue: Queue, levels: float = 2, *, a: float = 3.0, b: float =
     ------
     ParameterError
         If k, a or b is outside its range.
+    SaturationError
+        If 1 − 1e-9 < ρ₀ < 1: θ̂ would have less than six digits.
 
     Examples
     --------
@@ -401,6 +407,7 @@ def rule_of_thumb(queue: Queue, levels: float = 2, *, a: float = 3.0, b: float =
         return float(queue.service_time(threshold))
     if not (queue.base_load < 1 and queue.size.moment_limit > 2):
         return math.inf
+    refuse_saturated(queue, queue.base_load, MEAN)
     moments = queue.mean_service_time, queue.service_moment(2)
     return float(_rule_of_thumb()(*moments, queue.arrival_rate, queue.preemption_cost)[0])
 

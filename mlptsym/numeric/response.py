@@ -22,6 +22,7 @@ from mlptsym.numeric.remainder import (
     level_depth,
     remainder_bounds,
 )
+from mlptsym.numeric.saturation import MEAN, refuse_saturated
 
 __all__ = ["LevelTable", "Solution", "level_table", "mean_response_time", "moments_needed", "solve"]
 
@@ -95,6 +96,8 @@ def mean_response_time(queue: Queue, policy: Policy) -> Any:
     ParameterError
         For MLPT′ (``lazy=True``), which only simulation answers, and for work beyond a stated limit: more than 2²²
         levels for one quantum, or 2²⁸ levels in all.
+    SaturationError
+        Where 1 − 1e-9 < ρ^eff < 1: the relative error, 1e-15/(1 − ρ^eff) at most, would be above 1e-6.
 
     Notes
     -----
@@ -156,19 +159,20 @@ def solve(queue: Queue, policy: Policy) -> Solution:
         times, loads = _infinite(queue, quanta.ravel())
     else:
         times, loads = _finite(queue, _unit_boundaries(policy), quanta.ravel())
-    _refuse_overflow(queue, policy, times, loads)
+    _refuse_lost(queue, policy, times, loads)
     if quanta.ndim == 0:
         return Solution(float(times[0]), float(loads[0]), bool(loads[0] < 1))
     shaped = [values.reshape(quanta.shape) for values in (times, loads)]
     return Solution(shaped[0], shaped[1], shaped[1] < 1)
 
 
-def _refuse_overflow(queue: Queue, policy: Policy, times: Floats, loads: Floats) -> None:
-    """Refuse a queue in which something other than a moment that is infinite has overflowed."""
+def _refuse_lost(queue: Queue, policy: Policy, times: Floats, loads: Floats) -> None:
+    """Refuse a finite mean whose digits are lost: the load is next to one, or something has overflowed."""
     infinite = queue.size.moment_limit <= moments_needed(queue, policy.levels)
+    if not infinite:
+        refuse_saturated(queue, loads, MEAN)
     without_answer = loads[~np.isfinite(times)]
-    saturated = without_answer > 1 - 1e-9  # the next rounding decides, and 1/(1 − ρ)² may be anything
-    if np.isnan(without_answer).any() or not (saturated | infinite).all():
+    if np.isnan(without_answer).any() or not (infinite or (without_answer >= 1).all()):
         validation.refuse("queue", queue, "of sizes, rates and costs whose products stay below 1e308")
 
 
@@ -209,12 +213,8 @@ def _finite(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> tuple[Floa
 
 
 def _stable(times: Floats, loads: Floats) -> Floats:
-    """E[T] where the queue is stable, else ``inf``; a load within rounding of one may come out on either side."""
-    stable = times.copy()
-    doubtful = np.flatnonzero(~((loads < 1) & (times > 0)))
-    overflowed = np.isnan(times[doubtful]) & (loads[doubtful] <= 1 - 1e-9)
-    stable[doubtful[~overflowed]] = np.inf
-    return stable
+    """E[T] where the queue is stable, else ``inf``."""
+    return np.where(loads < 1, times, np.inf)
 
 
 def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:

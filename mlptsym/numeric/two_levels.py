@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mlptsym import validation
 from mlptsym.numeric.arrays import floats
 from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.saturation import SLOPE, refuse_saturated
 
 if TYPE_CHECKING:
     from mlptsym.compile import CompiledFunction
@@ -97,6 +98,8 @@ def two_level_terms(queue: Queue, x: ArrayLike, *, side: str = "right") -> TwoLe
     ------
     ParameterError
         If an x is not a positive finite number, or E[S²] is infinite.
+    SaturationError
+        If 1 − 1e-8 < ρ^eff < 1 at one of the x: the error of A, B and T′ would be above 1e-6 of their largest terms.
 
     Examples
     --------
@@ -136,6 +139,7 @@ def two_level_terms(queue: Queue, x: ArrayLike, *, side: str = "right") -> TwoLe
             *conditioned,
             hazard,
         )
+    refuse_saturated(queue, load, SLOPE)
     stable = load < 1
     A, B, derivative = (np.where(stable, values, np.inf) for values in (A, B, derivative))
     derivative = np.where(tail > 0, derivative, 0.0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mlptsym import validation
 from mlptsym.numeric.breaks import bends, point_masses
 from mlptsym.numeric.descent import descended
-from mlptsym.numeric.gradient import one_sided_gradient, response_gradient
+from mlptsym.numeric.gradient import ResponseGradient, one_sided_gradient
 from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.optimum import Optimum, optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
@@ -231,9 +231,13 @@ class _Problem:
             times = totals.mean_response_time()
         return np.where(self.queue.arrival_rate * totals.effective_mean < 1, times, np.inf)
 
+    def gradient(self, boundaries: Floats) -> ResponseGradient:
+        """E[T] and its gradient from the right, one for each column of boundaries."""
+        return one_sided_gradient(self.queue, boundaries, np.ones(boundaries.shape, dtype=bool))
+
     def at(self, boundaries: Floats) -> tuple[float, Floats]:
         """E[T] and its gradient at one set of boundaries."""
-        found = response_gradient(self.queue, boundaries[:, None])
+        found = self.gradient(boundaries[:, None])
         return float(found.mean_response_time[0]), found.slopes[:, 0]
 
     def lower(self, starts: Sequence[Floats], than: float) -> tuple[Floats, float] | None:
@@ -275,7 +279,7 @@ class _Problem:
             moved = np.repeat(best[:, None], 2 * len(free), axis=1)
             moved[free, np.arange(len(free))] += steps
             moved[free, len(free) + np.arange(len(free))] -= steps
-            around = response_gradient(self.queue, moved).slopes[free]
+            around = self.gradient(moved).slopes[free]
             hessian = (around[:, : len(free)] - around[:, len(free) :]) / (2 * steps)
             if not np.isfinite(hessian).all() or np.linalg.eigvalsh((hessian + hessian.T) / 2)[0] <= 0:
                 break
