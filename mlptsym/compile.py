@@ -1,18 +1,15 @@
-"""From SymPy expressions to NumPy code and machine code: the only module that calls ``sympy.lambdify``.
+"""From SymPy expressions to NumPy code: the only module that calls ``sympy.lambdify``.
 
 `compile_expressions` returns a frozen `CompiledFunction` that knows its argument order.  What lambdify leaves open is
 settled here: unknown functions are refused when the function is built, constants are broadcast, integers become
 floats, and a branch of a Piecewise is evaluated at the points of that branch only.
-
-`compile_point_function` makes the same expressions a function of single numbers that a compiled loop can call.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -25,11 +22,8 @@ from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, Relati
 
 __all__ = [
     "CompiledFunction",
-    "PointFunction",
     "UnsupportedFunctionError",
     "compile_expressions",
-    "compile_point_function",
-    "point_choice",
 ]
 
 Floats = NDArray[np.float64]
@@ -198,253 +192,6 @@ def _inert(expression: sp.Expr) -> sp.Expr:
         if code is not None:
             expression = expression.replace(kind, sp.Function(kind.__name__))
     return expression
-
-
-@dataclass(frozen=True)
-class PointFunction:
-    """Expressions as machine code for one point, to be called inside a loop that Numba compiles.
-
-    Attributes
-    ----------
-    prepare : callable
-        Of the fixed arguments, in their order: a tuple of all that depends on nothing else, computed once.
-    evaluate : callable
-        Of that tuple, unless nothing is fixed, and the other arguments, in their order: a tuple with the value of each
-        expression.
-    """
-
-    prepare: Callable[..., Any]
-    evaluate: Callable[..., Any]
-
-
-def compile_point_function(
-    function: CompiledFunction, fixed: Sequence[str] = (), count: int | None = None
-) -> PointFunction:
-    """The same expressions as machine code for single numbers.
-
-    Parameters
-    ----------
-    function : CompiledFunction
-    fixed : sequence of str
-        Names of arguments that stay the same while others vary.
-    count : int, optional
-        How many of the expressions are wanted, the first ones; all if left out.
-
-    Returns
-    -------
-    PointFunction
-        What overflows or is divided by zero comes out as IEEE 754 has it, as in NumPy.  Every branch of a Piecewise is
-        evaluated, and without jumps, so that a loop over points may be vectorised.
-
-    Raises
-    ------
-    UnsupportedFunctionError
-        If an expression contains a function that has no machine code.
-
-    Examples
-    --------
-    >>> x, y = sp.symbols("x y", positive=True)
-    >>> both = compile_expressions({"x": x, "y": y}, [sp.exp(x) * y, sp.log(y)])
-    >>> function = compile_point_function(both, fixed=["x"])
-    >>> function.evaluate(function.prepare(0.0), 1.0)
-    (1.0, 0.0)
-    """
-    import numba
-
-    stand_ins = {name: sp.Dummy(name, real=True) for name in function.arguments}
-    inputs = dict(zip(function.symbols, stand_ins.values(), strict=True))
-    exact = [expression.xreplace(inputs) for expression in function.expressions[:count]]
-    for expression in exact:
-        strange = expression.atoms(sp.Function) - expression.atoms(*_POINT_FUNCTIONS, sp.Piecewise)
-        if strange:
-            raise UnsupportedFunctionError(f"no machine code for {', '.join(sorted(map(str, strange)))}")
-    shared, results = sp.cse([_inert(expression) for expression in exact], symbols=sp.numbered_symbols(cls=sp.Dummy))
-    constant = [stand_ins[name] for name in fixed]
-    varying = [stand_in for name, stand_in in stand_ins.items() if name not in fixed]
-    once, each = _apart(shared, results, constant)
-    prepared = tuple(constant) + tuple(symbol for symbol, _ in once)
-    steps, values = each
-    used = set().union(*(expression.atoms(*_POINT_FUNCTIONS) for expression in exact))
-    table = {type(f).__name__: _point_function(name) for f in used if (name := _POINT_FUNCTIONS[type(f)]) is not None}
-    table[_CHOICE.__name__] = point_choice()
-    steps, values = [(symbol, _chosen(step)) for symbol, step in steps], tuple(map(_chosen, values))
-    inputs_each = [prepared, *varying] if prepared else varying
-    prepare = sp.lambdify(constant, prepared, modules=[table, "math"], cse=lambda _: (once, prepared))
-    evaluate = sp.lambdify(inputs_each, values, modules=[table, "math"], cse=lambda _: (steps, values))
-    options: dict[str, Any] = {"error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True}
-    return PointFunction(numba.njit(**options)(prepare), numba.njit(**options)(evaluate))
-
-
-_POINT_FUNCTIONS: dict[type[sp.Basic], str | None] = {
-    sp.exp: None,
-    sp.log: None,
-    sp.Min: None,
-    sp.Max: None,
-    sp.erfc: "erfc",
-    sp.erf: "erf",
-    sp.gamma: "gamma",
-    sp.loggamma: "gammaln",
-    RegularizedUpperGamma: "gammaincc",
-}
-"""Names in SciPy's interface for machine code; None for what Python's ``math`` or the language has itself."""
-
-
-_CHOICE = sp.Function("choice")
-
-
-def _chosen(expression: sp.Basic) -> sp.Basic:
-    """The expression with choices between values in place of Piecewise."""
-
-    def choice(piecewise: sp.Piecewise) -> sp.Expr:
-        value = sp.nan
-        for branch, condition in reversed(piecewise.args):
-            value = branch if condition == sp.true else _CHOICE(condition, branch, value)
-        return value
-
-    return expression.replace(lambda part: isinstance(part, sp.Piecewise), choice)
-
-
-@cache
-def point_choice() -> Any:
-    """What `compile_point_function` makes a Piecewise of: one of two numbers that are both evaluated."""
-    from numba import types
-    from numba.extending import intrinsic
-
-    def choice(_: Any, condition: Any, one: Any, other: Any) -> Any:
-        del condition, one, other  # the names of the operands
-
-        def code(_: Any, builder: Any, __: Any, operands: Any) -> Any:
-            return builder.select(*operands)
-
-        return types.float64(types.boolean, types.float64, types.float64), code
-
-    return intrinsic(choice)
-
-
-@cache
-def _erfc() -> Any:
-    """erfc by arithmetic alone: a loop around it is vectorised, which one that calls SciPy's cannot be.
-
-    For x ≥ 0 it is e^(−x²) P/(1 + 2x) with a polynomial P; see `_scaled_erfc`.  With n the
-    whole number next to x²/ln 2, e^(−x²) = 2^(−n) e^(n ln 2 − x²), where the square is the sum of two numbers (T. J.
-    Dekker, A Floating-Point Technique for Extending the Available Precision, 1971) and so is ln 2.  The relative
-    error is below 7e-16 as far as erfc is a normal number.
-    """
-    import mpmath
-    import numba
-
-    options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    inlined = numba.njit(forceinline=True, **options)
-    x = sp.Symbol("x")
-
-    def polynomial(*fit: Any) -> Any:
-        coefficients = [sp.Float(value, 17) for value in _fitted_polynomial(*fit)]
-        return inlined(sp.lambdify(x, sp.horner(sp.Poly(coefficients, x)), "math"))
-
-    furthest = 28.0  # beyond, erfc is less than the least double
-    scaled = polynomial(_scaled_erfc, (-1.0, (furthest - 4) / (furthest + 4)), 22)
-    exponential = polynomial(mpmath.exp, (-0.35, 0.35), 11)
-    choice, powers = point_choice(), 0.5 ** np.arange(1200.0)
-    log_high = round(math.log(2) * 2**40) / 2**40  # of so few digits that its multiples are exact
-    with mpmath.workdps(40):
-        log_low = float(mpmath.log(2) - log_high)
-    per_unit = 1 / math.log(2)
-
-    def erfc(x: Any) -> Any:
-        size = choice(abs(x) < furthest, abs(x), furthest)
-        high = size * 134217729.0
-        high -= high - size
-        low = size - high
-        square = size * size
-        rest = ((high * high - square) + 2 * high * low) + low * low
-        halvings = np.int32(square * per_unit + 0.5)
-        power = exponential((halvings * log_high - square) + (halvings * log_low - rest)) * powers[np.uint32(halvings)]
-        tail = power * scaled((size - 4) / (size + 4)) / (1 + 2 * size)
-        return choice(np.isnan(x), x, choice(x >= 0, tail, 2 - tail))
-
-    return inlined(erfc)
-
-
-def _fitted_polynomial(function: Callable[[Any], Any], ends: tuple[float, float], degree: int) -> list[float]:
-    """Coefficients, the highest power first, of the polynomial that meets a function of mpmath at Chebyshev's nodes.
-
-    Examples
-    --------
-    >>> _fitted_polynomial(lambda x: 2 * x**2 - 1, (-1.0, 1.0), 2)
-    [2.0, 0.0, -1.0]
-    """
-    import mpmath
-
-    with mpmath.workdps(40):
-        return [float(mpmath.chop(c, 1e-30)) for c in mpmath.chebyfit(function, list(ends), degree + 1)]
-
-
-def _scaled_erfc(position: Any) -> Any:
-    """(1 + 2x) e^(x²) erfc(x) at x = 4 (1 + position)/(1 − position), for mpmath.
-
-    From x = 0 to ∞, which is position from −1 to 1, it stays between 1 and 1.3, and a polynomial follows it (M. M.
-    Shepherd and J. G. Laframboise, Chebyshev Approximation of (1 + 2x) exp(x²) erfc x in 0 ≤ x < ∞, 1981).
-    """
-    import mpmath
-
-    x = 4 * (1 + position) / (1 - position)
-    return (1 + 2 * x) * mpmath.exp(x * x) * mpmath.erfc(x)
-
-
-def _point_function(name: str) -> Any:
-    """Machine code of a function in SciPy's interface."""
-    return _erfc() if name == "erfc" else _scipy_function(name)
-
-
-def _scipy_function(name: str) -> Any:
-    """SciPy's own function of floats, which gives what its ufunc of the same name gives."""
-    import ctypes
-
-    from numba.extending import get_cython_function_address
-    from scipy.special import cython_special
-
-    # some names are compiled for complex numbers too, as variant 0
-    symbol = name if name in cython_special.__pyx_capi__ else f"__pyx_fuse_1{name}"
-    arity = 2 if name == "gammaincc" else 1
-    address = get_cython_function_address("scipy.special.cython_special", symbol)
-    return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * arity)(address)
-
-
-_Steps = list[tuple[sp.Symbol, sp.Expr]]
-
-
-def _apart(
-    shared: _Steps, results: Sequence[sp.Expr], constant: Sequence[sp.Symbol]
-) -> tuple[_Steps, tuple[_Steps, tuple[sp.Expr, ...]]]:
-    """Steps that depend on constants only, and the steps and results that are left when those are known."""
-    known = set(constant)
-    once: _Steps = []
-    rest: _Steps = []
-    named: dict[sp.Expr, sp.Symbol] = {}
-    for symbol, step in shared:
-        if step.free_symbols <= known:
-            known.add(symbol)
-            once.append((symbol, step))
-        else:
-            rest.append((symbol, step))
-
-    def name(part: sp.Expr) -> sp.Expr:
-        return part if part.is_Symbol or part.is_number else named.setdefault(part, sp.Dummy("constant", real=True))
-
-    def reduced(expression: sp.Basic) -> sp.Basic:
-        if not expression.args or not expression.free_symbols:
-            return expression
-        if expression.free_symbols <= known and isinstance(expression, sp.Expr):
-            return name(expression)
-        if isinstance(expression, (sp.Add, sp.Mul)):
-            here = [part for part in expression.args if part.free_symbols <= known]
-            others = [reduced(part) for part in expression.args if not part.free_symbols <= known]
-            return expression.func(name(expression.func(*here)), *others) if here else expression.func(*others)
-        return expression.func(*map(reduced, expression.args))
-
-    each = [(symbol, reduced(step)) for symbol, step in rest]
-    values = tuple(reduced(result) for result in results)
-    return once + [(symbol, part) for part, symbol in named.items()], (each, values)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ PLUMBING = {
             f"mlptsym.numeric.{name}"
             for name in (
                 "breaks", "enclosure", "foreground", "gittins_atoms", "gittins_table", "intervals", "inversion", "jumps",
-                "level_loop", "levels", "machine_code", "minima", "remainder", "response_moments", "service_hazard",
+                "levels", "machine_code", "minima", "remainder", "response_moments", "service_hazard",
                 "service_measure", "waiting_transform",
             )
         ),

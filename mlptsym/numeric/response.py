@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.level_loop import LevelPass, finite_response_times, has_level_loop
 from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
@@ -29,16 +28,10 @@ __all__ = ["LevelTable", "Solution", "level_table", "mean_response_time", "momen
 Floats = NDArray[np.float64]
 
 BLOCK_CELLS = 2**15
-# from so many levels in all on, compiling a loop for them pays
-LOOP_CELLS = 2**20
-# which adds up plainly, so not too many
-LONGEST_LOOP = 2**16
 # part of the jobs that may be beyond a table by level
 TOLD_APART = 1e-6
 # of infinitely many levels, in mean service times: shorter ones leave the range of a double
 SHORTEST = 1e-100
-# parts of the levels that would do: to begin with, and as many as it usually takes; and the ratio by which they grow
-FIRST_PART, USUAL_PART, GROWTH = 0.25, 0.5, 1.12
 REMAINDER = 1e-13
 DIRECT_LEVELS, LONGEST_TABLE = 2**18, 2**20
 LEVEL_LIMIT = 2**22
@@ -198,10 +191,6 @@ def _finite(queue: Queue, unit_boundaries: Floats, quanta: Floats) -> tuple[Floa
     if not queue.size.moment_limit > 1:
         return times, loads
     finite = queue.size.moment_limit > moments_needed(queue, rows)
-    if len(unit_boundaries) > 0 and rows * len(quanta) >= LOOP_CELLS and has_level_loop(queue):
-        times, means = finite_response_times(queue, unit_boundaries, quanta)
-        means *= queue.arrival_rate
-        return _stable(times if finite else np.full(len(quanta), np.inf), means), means
     width = max(1, BLOCK_CELLS // rows)
     for start in range(0, len(quanta), width):
         block = slice(start, start + width)
@@ -234,14 +223,7 @@ def _infinite(queue: Queue, quanta: Floats) -> tuple[Floats, Floats]:
         validation.refuse("quantum", float(quanta[tiny][0]), allowed)
     levels = level_depth(queue, quanta, REMAINDER)
     continuable = is_continuable(queue.size)
-    together = np.flatnonzero(FIRST_PART * levels <= LONGEST_LOOP)
-    if USUAL_PART * levels[together].sum() >= LOOP_CELLS and has_level_loop(queue):
-        _refuse_work(quanta[together], levels[together])
-        times[together], loads[together] = _in_one_pass(queue, quanta[together], levels[together])
-    else:
-        together = together[:0]
     pending = np.argsort(levels, kind="stable")
-    pending = pending[~np.isin(pending, together)]
     rows = levels.copy()
     while len(pending):
         deep = continuable & (levels[pending] > DIRECT_LEVELS)
@@ -274,27 +256,6 @@ def _direct(queue: Queue, quanta: Floats, rows: int) -> tuple[Floats, Floats, ND
         times = sums.mean_response_time()
     enough = np.where(loads < 1, rest <= REMAINDER * times, ~(of_load > REMAINDER * sums.effective_mean))
     return times, loads, enough
-
-
-def _in_one_pass(queue: Queue, quanta: Floats, levels: Floats) -> tuple[Floats, Floats]:
-    """E[T] and ρ^eff for infinitely many levels, each quantum with as many as it needs; ``levels`` would do."""
-    times, loads = np.full(len(quanta), np.inf), np.full(len(quanta), np.inf)
-    pending = np.arange(len(quanta))
-    passed = LevelPass.start(queue, quanta)
-    counts = np.ceil(FIRST_PART * levels).astype(np.int64)
-    with np.errstate(all="ignore"):  # columns beyond stability are replaced by the caller
-        while len(pending):
-            passed = passed.through(counts)
-            totals = passed.totals()
-            loads[pending] = queue.arrival_rate * totals.effective_mean
-            times[pending] = totals.mean_response_time()
-            of_work, of_time = remainder_bounds(queue, passed.quanta, totals, passed.end)
-            stable = loads[pending] < 1
-            enough = np.where(stable, of_time / times[pending], of_work / totals.effective_mean) <= REMAINDER
-            left = np.flatnonzero(~enough)
-            pending, passed = pending[left], passed.of(left)
-            counts = np.ceil(GROWTH * counts[left]).astype(np.int64)
-    return times, loads
 
 
 def _continued(queue: Queue, quantum: float) -> Continued:
