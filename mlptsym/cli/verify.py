@@ -138,7 +138,7 @@ def _print_claims(rows: Sequence[ClaimRow]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from mlptsym.ledger.paper.claims import NOT_REPRODUCED
+    from mlptsym.ledger.paper.verdicts import NOT_REPRODUCED
 
     console = Console()
     if console.width < NARROWEST:

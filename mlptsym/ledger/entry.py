@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -14,7 +14,6 @@ __all__ = [
     "Outcome",
     "Refutation",
     "Step",
-    "Variant",
     "Verdict",
     "checked",
     "verify_entry",
@@ -66,22 +65,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Variant:
-    """A wrong form of a statement, which the entry's check has to refute.
-
-    Attributes
-    ----------
-    description : str
-        What is altered.
-    claim : callable
-        Builds the altered statement.
-    """
-
-    description: str
-    claim: Callable[[], Any]
-
-
-@dataclass(frozen=True)
 class Entry:
     """A statement, the check that decides it, and wrong statements that the same check refutes.
 
@@ -95,26 +78,26 @@ class Entry:
         The formula as the paper prints it, or as it should read.
     source : str
         Where it stands in the paper, or in a book.
-    method : {"proof", "enclosure", "digits", "simulation"}
-        *proof*: identities reduced to zero with free symbols; *enclosure*: inequalities in interval arithmetic on a
-        stated box; *digits*: agreement to 50 digits at stated points; *simulation*: a z-score with a stated
-        false-alarm rate.
     claim : callable
         Builds the statement under test, transcribed from the paper.
     check : callable
         statement ↦ `Outcome`; it derives its side from the package's own formulas.
-    variants : tuple of Variant
-        At least one.
+    variants : mapping of str to callable
+        Wrong forms of the statement, at least one: in words, what is altered; and what builds the altered statement.
+    method : {"proof", "enclosure", "digits", "simulation"}
+        *proof*: identities reduced to zero with free symbols; *enclosure*: inequalities in interval arithmetic on a
+        stated box; *digits*: agreement to 50 digits at stated points; *simulation*: a z-score with a stated
+        false-alarm rate.
     """
 
     name: str
     statement: str
     latex: str
     source: str
-    method: Method
     claim: Callable[[], Any]
     check: Callable[[Any], Outcome]
-    variants: tuple[Variant, ...]
+    variants: Mapping[str, Callable[[], Any]]
+    method: Method = "proof"
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -186,10 +169,10 @@ def verify_entry(entry: Entry) -> Verdict:
     start = time.process_time()
     outcome = checked(entry)
     refutations = []
-    for variant in entry.variants:
-        found = _tried(entry.check, variant.claim)
+    for description, variant in entry.variants.items():
+        found = _tried(entry.check, variant)
         broken = found.evidence.startswith(BROKEN)
-        refutations.append(Refutation(variant.description, not found.holds and not broken, found.evidence))
+        refutations.append(Refutation(description, not found.holds and not broken, found.evidence))
     return Verdict(entry, outcome, tuple(refutations), time.process_time() - start)
 
 

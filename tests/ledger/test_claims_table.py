@@ -20,18 +20,10 @@ from mlptsym.cli.verify import verify
 from mlptsym.figures.best_quanta import Found
 from mlptsym.ledger.entry import verify_entry
 from mlptsym.ledger.paper import claims as module
-from mlptsym.ledger.paper.claims import (
-    COLUMNS,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    WITHIN_ERROR,
-    as_entry,
-    judged,
-    ordered,
-    paper_claims,
-    table,
-)
+from mlptsym.ledger.paper.claims import COLUMNS, as_entry, paper_claims, table
 from mlptsym.ledger.paper.evidence import GAMMA, Estimate, Evidence, holding, monotone
+from mlptsym.ledger.paper.sweeps import ordered
+from mlptsym.ledger.paper.verdicts import NOT_REPRODUCED, REPRODUCED, WITHIN_ERROR, judged
 from mlptsym.ledger.registry import BY_NAME_ONLY, all_entries, select
 from mlptsym.numeric.optimum import Optimum, optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT
@@ -81,7 +73,7 @@ def test_claims_about_high_loads_show_at_a_smaller_scale() -> None:
 def test_a_claim_with_another_verdict_on_record_is_red() -> None:
     claim = CLAIMS["claim-mean-lognormal"]
     assert not verify_entry(as_entry(replace(claim, verdict=REPRODUCED))).green
-    assert verify_entry(as_entry(replace(claim, variants=(("the same", claim.stated),)))).result == "NOT REFUTED"
+    assert verify_entry(as_entry(replace(claim, variants={"the same": claim.stated}))).result == "NOT REFUTED"
 
 
 def test_gains_are_those_of_theory_and_of_paired_simulations() -> None:

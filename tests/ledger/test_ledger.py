@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mlptsym.ledger import registry
-from mlptsym.ledger.entry import METHODS, Entry, Outcome, Step, Variant, verify_entry
+from mlptsym.ledger.entry import METHODS, Entry, Outcome, Step, verify_entry
 from mlptsym.ledger.exact import checks
 from mlptsym.ledger.exact.algebra import Atoms, TooLargeError, atoms_of, vanishes
 from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, is_positive, scores
@@ -75,7 +75,6 @@ def test_every_entry_says_what_it_is() -> None:
         assert entry.latex
         assert entry.source
         assert explanation(entry), entry.name
-        assert len({variant.description for variant in entry.variants}) == len(entry.variants)
         assert entry.latex.count("{") == entry.latex.count("}"), entry.name
         assert "\\\\" not in entry.latex.replace(r"\\ ", "").replace("\\\\\\", ""), entry.name
 
@@ -83,7 +82,7 @@ def test_every_entry_says_what_it_is() -> None:
 def test_no_entry_without_a_wrong_variant() -> None:
     entry = ENTRIES["eq-6"]
     with pytest.raises(ValueError, match="no wrong variant"):
-        replace(entry, variants=())
+        replace(entry, variants={})
     with pytest.raises(ValueError, match="no method"):
         replace(entry, method="belief")  # type: ignore[arg-type]
 
@@ -123,10 +122,9 @@ def entry_of(claim: object, *variants: object) -> Entry:
         "a square",
         "(x+1)^2",
         "school",
-        "proof",
         lambda: claim,
         check,
-        tuple(Variant(str(number), lambda form=form: form) for number, form in enumerate(variants)),
+        {str(number): lambda form=form: form for number, form in enumerate(variants)},
     )
 
 

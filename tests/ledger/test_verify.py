@@ -18,7 +18,7 @@ from mlptsym.cli.verify import verify
 from mlptsym.ledger import registry
 from mlptsym.ledger.claims import decision
 from mlptsym.ledger.claims.queues import queues
-from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.symbolic import algorithm
 
 Run = Callable[..., tuple[int, str, str]]
@@ -95,10 +95,9 @@ def broken_ledger(monkeypatch: pytest.MonkeyPatch, *, holds: bool, refutes: bool
         "a statement",
         "x",
         "nowhere",
-        "proof",
         lambda: holds,
         lambda claim: Outcome(claim, "as told"),
-        (Variant("a wrong variant", lambda: not refutes),),
+        {"a wrong variant": lambda: not refutes},
     )
     monkeypatch.setitem(registry.SECTIONS, "broken", lambda: (entry,))
 

@@ -28,21 +28,64 @@ from mlptsym.simulation.simulate import SimulationResult, simulate_many
 from mlptsym.simulation.traces import draw_trace
 from mlptsym.sweeps import parallel
 
-__all__ = ["BETA", "GAMMA", "LEVELS", "LOADS", "PREEMPTIONS", "Estimate", "Evidence", "holding", "monotone"]
+__all__ = [
+    "GAMMA",
+    "LEVELS",
+    "LOADS",
+    "PREEMPTIONS",
+    "VARIED",
+    "Estimate",
+    "Evidence",
+    "Varied",
+    "holding",
+    "level_name",
+    "monotone",
+]
 
 LAW = LogNormal(5, 0.9)
 ARRIVAL_RATE, BETA, GAMMA = 0.0036, 0.39, 0.1
 LEVELS = (2, math.inf)
-BETA_RANGE, GAMMA_RANGE = (0.3, 1.0), (0.01, 0.5)
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A parameter that figure 10 varies.
+
+    Attributes
+    ----------
+    name : str
+        As in `Queue`.
+    value : float
+        The paper's own.
+    low, high : float
+        The range looked at: the paper does not print its own.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+VARIED = {"β": Varied("slowdown_factor", BETA, 0.3, 1.0), "γ": Varied("preemption_cost", GAMMA, 0.01, 0.5)}
 HIGHEST_THRESHOLD = 12.0
+"""The largest ℓ_C/E[L] of a sweep; figure 10 ends there."""
 ABOVE_LIMIT = 1.005
+"""The least ℓ_C of a sweep over the one at which ρ_0 = 1."""
 LOADS = (0.3, 0.5, 0.7, 0.9, 0.97)
+"""Base loads ρ_0 of figure 9."""
 PREEMPTIONS = (1, 2)
+"""Preemptions a job of Capped Gittins may have: the policies of figure 9 have one more level."""
 POINTS = 11
+"""Values of a parameter in a sweep."""
 HALVINGS = 20
+"""Bisections of a step of a sweep: its end is known to a millionth of it."""
 REPETITIONS = 4
-SHORT = 1e-9  # in units of E[L]: a quantum that is as good as none
-FLAT = 1e-9  # relative change of θ* that counts as none
+"""Times the paper's eight seeds, from which the error of its simulation is estimated."""
+SHORT = 1e-9
+"""A quantum of almost nothing, in units of E[L]."""
+FLAT = 1e-9
+"""Relative change of θ* that counts as none: rounding."""
 
 
 @dataclass(frozen=True)
@@ -160,10 +203,10 @@ class Evidence:
 
     # sweeps, figure 10
 
-    def sweep(self, multiple: float, name: str) -> ParameterSweep:
+    def sweep(self, multiple: float, symbol: str) -> ParameterSweep:
         """β or γ over the range of figure 10, at ℓ_C so many times E[L]."""
-        limits = BETA_RANGE if name == "slowdown_factor" else GAMMA_RANGE
-        return ParameterSweep(self.queue(multiple), name, *limits)
+        varied = VARIED[symbol]
+        return ParameterSweep(self.queue(multiple), varied.name, varied.low, varied.high)
 
     @cached_property
     def thresholds(self) -> ParameterSweep:
@@ -175,12 +218,17 @@ class Evidence:
 
     @cached_property
     def curve(self) -> Callable[[float, str, float], tuple[Found, ...]]:
-        """θ* over a sweep, by ℓ_C/E[L], the parameter that varies, and k; each computed once."""
+        """θ* over a sweep, by ℓ_C/E[L], the symbol that varies, and k; each computed once."""
         return lru_cache(maxsize=None)(self._swept)
 
-    def _swept(self, multiple: float, name: str, levels: float) -> tuple[Found, ...]:
+    def _swept(self, multiple: float, symbol: str, levels: float) -> tuple[Found, ...]:
         with parallel(jobs=1):  # starting processes would take longer
-            return self.sweep(multiple, name).best(levels, POINTS)
+            return self.sweep(multiple, symbol).best(levels, POINTS)
+
+
+def level_name(levels: float) -> str:
+    """A number of levels for people."""
+    return "∞" if math.isinf(levels) else f"{levels:g}"
 
 
 def holding(relation: Callable[[float], bool], parameters: Iterable[float]) -> tuple[tuple[float, float], ...]:

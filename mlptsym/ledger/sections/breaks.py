@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, identities, is_positive
 from mlptsym.ledger.sections.gradient import PRICES, Levels, direct
 from mlptsym.symbolic.moments import Density, UpperMoment
@@ -87,26 +87,21 @@ def entries() -> tuple[Entry, ...]:
             "∂E[T]/∂t_J falls by d_{J+1} − d_J + c_Jξ_{J+1} + c_J²W for each unit of the density of S at t_J",
             r"\frac{\partial^2\,\mathbb E[T]}{\partial f_S(t_J)\,\partial t_J} = -(d_{J+1} - d_J + c_J\xi_{J+1} + c_J^2W)",
             "beyond the paper; theorem 4.5",
-            "proof",
             lambda: kink,
             partial(check_kink, cache(direct)),
-            (
-                Variant("without the cost", lambda: _without_cost),
-                Variant("E[T] rises with the density", lambda: _rising),
-            ),
+            {"without the cost": lambda: _without_cost, "E[T] rises with the density": lambda: _rising},
         ),
         Entry(
             "jump-at-mass",
             "two levels: where S = t has a positive probability, E[T] falls to its value at t as the boundary comes to t",
             r"\lim_{u\uparrow t}\mathbb E[T(u)] > \mathbb E[T(t)]\ \text{if}\ P(S = t) > 0",
             "beyond the paper; theorem 4.5 for two levels",
-            "proof",
             lambda: mass_at,
             check_jump,
-            (
-                Variant("the mass counted as beyond t on both sides", lambda: _no_mass),
-                Variant("its service left out", lambda: _tail_only),
-            ),
+            {
+                "the mass counted as beyond t on both sides": lambda: _no_mass,
+                "its service left out": lambda: _tail_only,
+            },
         ),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, written_out
 from mlptsym.ledger.exact.digits import DIGITS, value
 from mlptsym.ledger.paper import printed
@@ -389,13 +389,12 @@ def entries() -> tuple[Entry, ...]:
             "E[S^n e^{−sS} ; a < S ≤ b]: its derivatives in s, a and b, and its value at s = 0",
             r"\mathbb E\left[S^ne^{-sS};a<S\le b\right] = \int_a^bx^ne^{-sx}f(x)\,dx",
             "beyond the paper; definition of what the transform of T is written in",
-            "proof",
             lambda: kernel,
             check_partial_transform,
-            (
-                Variant("e^{sx}", lambda: lambda n, at, x: kernel(n, -at, x)),
-                Variant("one power more", lambda: lambda n, at, x: kernel(n + 1, at, x)),
-            ),
+            {
+                "e^{sx}": lambda: lambda n, at, x: kernel(n, -at, x),
+                "one power more": lambda: lambda n, at, x: kernel(n + 1, at, x),
+            },
         ),
         Entry(
             "transform-pieces",
@@ -403,29 +402,26 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[e^{-\sigma X_j}] = \sum_{r=1}^je^{-\sigma(c_1+\dots+c_{r-1})}\,\mathbb E[e^{-\sigma S};J=r]"
             r" + e^{-\sigma(t_j+c_1+\dots+c_{j-1})}\bar F(t_j)",
             "beyond the paper; from eqs. (8) and (19)",
-            "proof",
             lambda: PIECES,
             check_pieces,
-            (
-                Variant("c_r of the level itself", lambda: {**PIECES, "X": _cost_too_early}),
-                Variant(
-                    "no piece for jobs that go on", lambda: {**PIECES, "Y": lambda r, _, at: piece_as_stated(r, r, at)}
-                ),
-                Variant("t_{j−1} not taken off", lambda: {**PIECES, "end": within}),
-            ),
+            {
+                "c_r of the level itself": lambda: {**PIECES, "X": _cost_too_early},
+                "no piece for jobs that go on": lambda: {**PIECES, "Y": lambda r, _, at: piece_as_stated(r, r, at)},
+                "t_{j−1} not taken off": lambda: {**PIECES, "end": within},
+            },
         ),
         Entry(
             "transform-response",
             "the transform of T has E[T; J = j] and E[T²; J = j] as differences at 0, for exponential S and k = 3",
             r"\mathbb E[e^{-sT};J=j] = p_j - s\,\mathbb E[T;J=j] + \frac{s^2}{2}\mathbb E[T^2;J=j] - \dots",
             "beyond the paper",
-            "digits",
             lambda: moments_by_parts,
             check_transform,
-            (
-                Variant("no new arrivals", lambda: _no_interruptions),
-                Variant("half the variance of the busy period", lambda: partial(moments_by_parts, factor=_half)),
-            ),
+            {
+                "no new arrivals": lambda: _no_interruptions,
+                "half the variance of the busy period": lambda: partial(moments_by_parts, factor=_half),
+            },
+            method="digits",
         ),
         Entry(
             "transform-work",
@@ -433,14 +429,13 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[e^{-\sigma V}] = \frac{1-\rho^{\mathrm{eff}} + \sum_{r>j}\lambda"
             r"\left(\bar F(t_{r-1})-\tilde Y_r(\sigma)\right)/\sigma}{1-\lambda\left(1-\tilde X_j(\sigma)\right)/\sigma}",
             "beyond the paper; lemma 4.3 is its mean",
-            "proof",
             lambda: found_as_stated,
             check_work_found,
-            (
-                Variant("pieces of lower levels left out", lambda: _altered(lambda a: (a[0], sp.S.Zero, a[2]))),
-                Variant("1 in place of 1 − ρ^eff", lambda: _altered(lambda a: (sp.S.One, *a[1:]))),
-                Variant("lower pieces counted twice", lambda: _altered(lambda a: (a[0], 2 * a[1], a[2]))),
-            ),
+            {
+                "pieces of lower levels left out": lambda: _altered(lambda a: (a[0], sp.S.Zero, a[2])),
+                "1 in place of 1 − ρ^eff": lambda: _altered(lambda a: (sp.S.One, *a[1:])),
+                "lower pieces counted twice": lambda: _altered(lambda a: (a[0], 2 * a[1], a[2])),
+            },
         ),
         Entry(
             "transform-busy-period",
@@ -450,17 +445,15 @@ def entries() -> tuple[Entry, ...]:
             r"{1-\lambda\mathbb E[X_{j-1}]},\quad \sigma''(0) = -\frac{\lambda\mathbb E[X_{j-1}^2]}"
             r"{(1-\lambda\mathbb E[X_{j-1}])^3}",
             "beyond the paper; the busy period of Takács",
-            "proof",
             lambda: slopes_as_stated,
             check_busy_period,
-            (
-                Variant(
-                    "1 − λE[X] squared in σ″",
-                    lambda: lambda m, q: (slopes_as_stated(m, q)[0], -arrival_rate * q / (1 - arrival_rate * m) ** 2),
+            {
+                "1 − λE[X] squared in σ″": lambda: (
+                    lambda m, q: (slopes_as_stated(m, q)[0], -arrival_rate * q / (1 - arrival_rate * m) ** 2)
                 ),
-                Variant("E[X]² for E[X²]", lambda: lambda m, q: slopes_as_stated(m, m**2)),
-                Variant("1 + λE[X]", lambda: lambda m, q: slopes_as_stated(-m, q)),
-            ),
+                "E[X]² for E[X²]": lambda: lambda m, q: slopes_as_stated(m, m**2),
+                "1 + λE[X]": lambda: lambda m, q: slopes_as_stated(-m, q),
+            },
         ),
         Entry(
             "transform-mean",
@@ -469,14 +462,13 @@ def entries() -> tuple[Entry, ...]:
             r"\,\mathbb E\left[e^{-s(c_{j-1}+S-t_{j-1})};J=j\right] = \mathbb E[S_k^{\mathrm{eff}}]"
             r" + \sum_{j=1}^{k}p_jd_j",
             "beyond the paper; theorem 4.5",
-            "proof",
             lambda: printed.response_time,
             partial(check_mean, cache(response_moments)),
-            (
-                Variant("E[S] for E[S^eff]", lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0))),
-                Variant("d_J for d_j", lambda: partial(printed.response_time, d=printed.merged_wait)),
-                Variant("F̄(t_j) for p_j", lambda: partial(printed.response_time, p=lambda j, k: printed.F(j - 1))),
-            ),
+            {
+                "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0)),
+                "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
+                "F̄(t_j) for p_j": lambda: partial(printed.response_time, p=lambda j, k: printed.F(j - 1)),
+            },
         ),
         Entry(
             "transform-second-moment",
@@ -484,14 +476,13 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[T^2] = \mathbb E[S^2]+2\mathbb E[S]\mathbb E[W]+2\mathbb E[W]^2"
             r"+\frac{\lambda\mathbb E[S^3]}{3(1-\rho_0)}",
             "beyond the paper; Takács 1962",
-            "proof",
             lambda: takacs(cube),
             check_second_moment,
-            (
-                Variant("E[S³] left out", lambda: takacs(sp.S.Zero)),
-                Variant("2 in place of 3", lambda: takacs(cube * sp.Rational(3, 2))),
-                Variant("E[S²]E[S] for E[S³]", lambda: takacs(UpperMoment(1, 0) * UpperMoment(2, 0))),
-            ),
+            {
+                "E[S³] left out": lambda: takacs(sp.S.Zero),
+                "2 in place of 3": lambda: takacs(cube * sp.Rational(3, 2)),
+                "E[S²]E[S] for E[S³]": lambda: takacs(UpperMoment(1, 0) * UpperMoment(2, 0)),
+            },
         ),
         Entry(
             "transform-second-moment-by-level",
@@ -501,14 +492,13 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[D^2] = \frac{\mathbb E[(V+a_{j-1})^2]}{(1-\lambda\mathbb E[X_{j-1}])^2}"
             r"+\frac{\lambda\mathbb E[X_{j-1}^2]\,\mathbb E[V+a_{j-1}]}{(1-\lambda\mathbb E[X_{j-1}])^3}",
             "beyond the paper; Takács 1962, Conway, Maxwell and Miller 1967, Fuhrmann and Cooper 1985",
-            "proof",
             lambda: moments_by_parts,
             partial(check_by_parts, cache(response_moments)),
-            (
-                Variant("the busy period without variance", lambda: partial(moments_by_parts, factor=0)),
-                Variant("no new arrivals", lambda: _no_interruptions),
-                Variant("the pieces of lower levels left out", lambda: _no_lower_pieces),
-            ),
+            {
+                "the busy period without variance": lambda: partial(moments_by_parts, factor=0),
+                "no new arrivals": lambda: _no_interruptions,
+                "the pieces of lower levels left out": lambda: _no_lower_pieces,
+            },
         ),
         Entry(
             "piece-moments",
@@ -516,13 +506,12 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[Y_r^n] = \int_{t_{r-1}}^{t_r}(c_{r-1}+s-t_{r-1})^nf(s)\,ds"
             r" + (c_{r-1}+t_r-t_{r-1})^n\bar F(t_r)",
             "beyond the paper; from eq. (8)",
-            "proof",
             lambda: sp.Add,
             check_piece_moments,
-            (
-                Variant("no restore cost", lambda: lambda _, served: served),
-                Variant("the cost twice", lambda: lambda restored, served: 2 * restored + served),
-            ),
+            {
+                "no restore cost": lambda: lambda _, served: served,
+                "the cost twice": lambda: lambda restored, served: 2 * restored + served,
+            },
         ),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import sympy as sp
 from flint import arb, ctx
 
-from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities
 from mlptsym.ledger.exact.enclosure import ball, covered
 from mlptsym.ledger.paper.printed import integral
@@ -170,13 +170,12 @@ def entries() -> tuple[Entry, ...]:
             "J(a, Δ) = P(S − a ≤ Δ | S > a) / E[min(S − a, Δ) | S > a]",
             r"J(a,\Delta) = \frac{P(S-a\le\Delta\mid S>a)}{\mathbb E[\min\{S-a,\Delta\}\mid S>a]}",
             "section 4.1",
-            "proof",
             efficiency_as_printed,
             check_efficiency,
-            (
-                Variant("min(S, Δ)", lambda: (tail(a) - tail(b)) / (integral(service, a, b) + quantum * tail(b))),
-                Variant("P(S > a + Δ)", lambda: tail(b) / served_as_printed()),
-            ),
+            {
+                "min(S, Δ)": lambda: (tail(a) - tail(b)) / (integral(service, a, b) + quantum * tail(b)),
+                "P(S > a + Δ)": lambda: tail(b) / served_as_printed(),
+            },
         ),
         Entry(
             "efficiency-slope",
@@ -184,74 +183,71 @@ def entries() -> tuple[Entry, ...]:
             r"\frac{\partial J}{\partial\Delta} = \frac{\bar F(a+\Delta)}{\mathbb E[\min\{S-a,\Delta\};S>a]}"
             r"\bigl(h(a+\Delta)-J(a,\Delta)\bigr)",
             "section 4.1, behind lemma 4.1",
-            "proof",
             lambda: lambda hazard, efficiency: hazard - efficiency,
             check_slope,
-            (
-                Variant("h(a) for h(a + Δ)", lambda: lambda hazard, efficiency: gittins.hazard(a) - efficiency),
-                Variant("J − h", lambda: lambda hazard, efficiency: efficiency - hazard),
-            ),
+            {
+                "h(a) for h(a + Δ)": lambda: lambda hazard, efficiency: gittins.hazard(a) - efficiency,
+                "J − h": lambda: lambda hazard, efficiency: efficiency - hazard,
+            },
         ),
         Entry(
             "lemma-4.1",
             "strictly decreasing hazard: G(a) = h(a), Δ*(a) = 0, and tied jobs swap at unbounded cost if c(a) > 0",
             r"h\ \text{strictly decreasing}\Rightarrow G(a)=h(a),\ \Delta^*(a)=0,\ \lim_{\Delta\to0}\frac{w}{\Delta}c(a)=\infty",
             "lemma 4.1",
-            "proof",
             lambda: lemma,
             check_lemma,
-            (
-                Variant("increasing hazard", lambda: replace(lemma, later=hazard_a + gap)),
-                Variant("constant hazard", lambda: replace(lemma, later=hazard_a)),
-                Variant("G(a) = h(a + Δ)", lambda: replace(lemma, index="b")),
-                Variant("c(a) = 0", lambda: replace(lemma, cost=sp.S.Zero)),
-            ),
+            {
+                "increasing hazard": lambda: replace(lemma, later=hazard_a + gap),
+                "constant hazard": lambda: replace(lemma, later=hazard_a),
+                "G(a) = h(a + Δ)": lambda: replace(lemma, index="b"),
+                "c(a) = 0": lambda: replace(lemma, cost=sp.S.Zero),
+            },
         ),
         Entry(
             "gittins-candidates",
             "G(a) is h(a), h(a + Δ) at a stationary Δ, or F̄(a)/E[S − a ; S > a]",
             r"G(a)\in\Bigl\{h(a),\ h(a+\Delta^*),\ \frac{\bar F(a)}{\mathbb E[S-a;S>a]}\Bigr\}",
             "section 4.1",
-            "proof",
             lambda: (gittins.hazard(a), gittins.hazard(b), tail(a) / integral(service - a, a)),
             check_candidates,
-            (
-                Variant(
-                    "E[S ; S > a] in the last",
-                    lambda: (gittins.hazard(a), gittins.hazard(b), tail(a) / integral(service, a)),
+            {
+                "E[S ; S > a] in the last": lambda: (
+                    gittins.hazard(a),
+                    gittins.hazard(b),
+                    tail(a) / integral(service, a),
                 ),
-                Variant(
-                    "h(a) where J is stationary",
-                    lambda: (gittins.hazard(a), gittins.hazard(a), tail(a) / integral(service - a, a)),
+                "h(a) where J is stationary": lambda: (
+                    gittins.hazard(a),
+                    gittins.hazard(a),
+                    tail(a) / integral(service - a, a),
                 ),
-            ),
+            },
         ),
         Entry(
             "gittins-closed",
             "exponential: G = rate, Δ* = ∞; Lomax: G = shape/(a + scale), Δ* = 0; Weibull of shape < 1: G = h, Δ* = 0",
             r"G(a) = h(a),\quad \Delta^*(a) = \infty\ \text{if } h \text{ is constant},\ 0\ \text{if it falls}",
             "section 4.1, closed cases",
-            "proof",
             lambda: (
                 ("Exponential", {}, rate, sp.oo),
                 ("Lomax", {}, shape / (a + scale), sp.S.Zero),
                 ("Weibull", {"shape": below_one}, weibull, sp.S.Zero),
             ),
             check_closed_cases,
-            (
-                Variant("exponential with Δ* = 0", lambda: (("Exponential", {}, rate, sp.S.Zero),)),
-                Variant("Lomax with the index at age 0", lambda: (("Lomax", {}, shape / scale, sp.S.Zero),)),
-            ),
+            {
+                "exponential with Δ* = 0": lambda: (("Exponential", {}, rate, sp.S.Zero),),
+                "Lomax with the index at age 0": lambda: (("Lomax", {}, shape / scale, sp.S.Zero),),
+            },
         ),
         Entry(
             "hazard-jump",
             "the hazard of S falls by the factor β at ℓ_C: the slowdown alone makes an exponential L a falling hazard",
             r"h_S(\ell_C^+) = \beta\,h_S(\ell_C^-)",
             "from eq. (3), for lemma 4.1",
-            "proof",
             lambda: slowdown_factor,
             check_hazard_jump,
-            (Variant("1/β", lambda: 1 / slowdown_factor), Variant("no jump", lambda: sp.S.One)),
+            {"1/β": lambda: 1 / slowdown_factor, "no jump": lambda: sp.S.One},
         ),
         Entry(
             "lemma-4.1-lognormal",
@@ -259,22 +255,19 @@ def entries() -> tuple[Entry, ...]:
             " not apply at low ages",
             r"h_L'(x) > 0,\quad 1\le x\le 110",
             "section 5 against lemma 4.1",
-            "enclosure",
             lambda: (1, arb(1), arb(110)),
             check_lognormal_hazard,
-            (
-                Variant("falling there", lambda: (-1, arb(1), arb(110))),
-                Variant("rising up to 400", lambda: (1, arb(1), arb(400))),
-            ),
+            {"falling there": lambda: (-1, arb(1), arb(110)), "rising up to 400": lambda: (1, arb(1), arb(400))},
+            method="enclosure",
         ),
         Entry(
             "lemma-4.1-lognormal-tail",
             "beyond x = 125 the same hazard falls (shown up to 10⁵): there lemma 4.1 applies",
             r"h_L'(x) < 0,\quad 125\le x\le 10^5",
             "section 5 against lemma 4.1",
-            "enclosure",
             lambda: (-1, arb(125), arb(10**5)),
             check_lognormal_hazard,
-            (Variant("from 100 on", lambda: (-1, arb(100), arb(10**5))),),
+            {"from 100 on": lambda: (-1, arb(100), arb(10**5))},
+            method="enclosure",
         ),
     )

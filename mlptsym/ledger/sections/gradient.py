@@ -8,7 +8,7 @@ from functools import cache, partial
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.symbolic import service as slowdown
 from mlptsym.symbolic.algorithm import service_before
@@ -271,14 +271,13 @@ def entries() -> tuple[Entry, ...]:
             r"\frac{\partial\,\mathbb E[T]}{\partial t_J} = \frac{\partial}{\partial t_J}\Bigl(\sum_{r=J}^{J+1}\bigl(p_rd_r"
             r" + \xi_r\mathbb E[Y_r] + W\mathbb E[Y_r^2]\bigr) + \alpha_{J+1}t_J + \chi_Jc_J\Bigr)",
             "beyond the paper; theorem 4.5",
-            "proof",
             lambda: PRICES,
             partial(check_gradient, cache(direct)),
-            (
-                Variant("no price of E[X_{j−1}]", lambda: {**PRICES, "xi": partial(_without, "work_before")}),
-                Variant("no price of the crossings", lambda: {**PRICES, "xi": partial(_without, "crossings")}),
-                Variant("χ from level J + 1 on", lambda: {**PRICES, "chi": lambda all_, r: cost_price(all_, r - 1)}),
-            ),
+            {
+                "no price of E[X_{j−1}]": lambda: {**PRICES, "xi": partial(_without, "work_before")},
+                "no price of the crossings": lambda: {**PRICES, "xi": partial(_without, "crossings")},
+                "χ from level J + 1 on": lambda: {**PRICES, "chi": lambda all_, r: cost_price(all_, r - 1)},
+            },
         ),
         Entry(
             "gradient-quantum",
@@ -286,13 +285,12 @@ def entries() -> tuple[Entry, ...]:
             r"\frac{d\,\mathbb E[T]}{d\theta} = \sum_r\frac{d\,\mathbb E[Y_r]}{d\theta}"
             r" + \sum_j\Bigl(\frac{dp_j}{d\theta}d_j + p_j\frac{dd_j}{d\theta}\Bigr)",
             "beyond the paper; theorem 4.5",
-            "proof",
             lambda: chain,
             check_quantum,
-            (
-                Variant("the squares held fixed", lambda: partial(_holding, "squares")),
-                Variant("a_{j−1} held fixed", lambda: partial(_holding, "before")),
-            ),
+            {
+                "the squares held fixed": lambda: partial(_holding, "squares"),
+                "a_{j−1} held fixed": lambda: partial(_holding, "before"),
+            },
         ),
         Entry(
             "level-integrals",
@@ -300,26 +298,24 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[Y_n^2] = \int_0^1\bigl(2(c+v\theta)\,\theta\bar F((n-1+v)\theta)"
             r" + c^2\bar F((n-1)\theta)\bigr)dv",
             "beyond the paper; how far levels keep their digits",
-            "proof",
             lambda: over_a_level,
             check_level_integrals,
-            (
-                Variant("without the cost", lambda: lambda terms: _with_cost(terms, sp.S.Zero)),
-                Variant("the cost of the next level", lambda: lambda terms: _with_cost(terms, terms.cost + quantum)),
-            ),
+            {
+                "without the cost": lambda: lambda terms: _with_cost(terms, sp.S.Zero),
+                "the cost of the next level": lambda: lambda terms: _with_cost(terms, terms.cost + quantum),
+            },
         ),
         Entry(
             "service-density",
             "the density of S = q(L) at q(x) is that of L at x times the service rate",
             r"f_S(q(x)) = \mu(x)\,f_L(x)",
             "beyond the paper; from eqs. (2) and (3)",
-            "proof",
             lambda: lambda density, rate: density * rate,
             check_service_density,
-            (
-                Variant("divided by the rate", lambda: lambda density, rate: density / rate),
-                Variant("the density of L", lambda: lambda density, _: density),
-            ),
+            {
+                "divided by the rate": lambda: lambda density, rate: density / rate,
+                "the density of L": lambda: lambda density, _: density,
+            },
         ),
     )
 

@@ -9,7 +9,7 @@ from functools import partial
 import mpmath
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import agreement, everything
 from mlptsym.ledger.exact.digits import DIGITS, value
 from mlptsym.symbolic.laws import LAWS, SizeLaw, moment_defects, point, potential_defect
@@ -245,39 +245,32 @@ def entries() -> tuple[Entry, ...]:
             "Q(a, z) = ∫_z^∞ u^(a−1) e^(−u) du/Γ(a), the gamma density and (e^z − 1)/z: values and derivatives",
             r"Q(a,z) = \frac{1}{\Gamma(a)}\int_z^\infty u^{a-1}e^{-u}\,du,\quad \frac{e^z-1}{z} = \sum_{n\ge0}\frac{z^n}{(n+1)!}",
             "NIST DLMF 8.2.2, 8.2.4, 4.2.19",
-            "digits",
             definitions,
             check_special_functions,
-            (
-                Variant("e^z − 1", lambda: {RelativeExponential: lambda _, z: mpmath.expm1(z)}),
-                Variant(
-                    "gamma density with z^a",
-                    lambda: {GammaDensity: lambda a, z: z**a * mpmath.exp(-z) / mpmath.gamma(a)},
-                ),
-                Variant("Q not divided by Γ(a)", lambda: {RegularizedUpperGamma: mpmath.gammainc}),
-            ),
+            {
+                "e^z − 1": lambda: {RelativeExponential: lambda _, z: mpmath.expm1(z)},
+                "gamma density with z^a": lambda: {GammaDensity: lambda a, z: z**a * mpmath.exp(-z) / mpmath.gamma(a)},
+                "Q not divided by Γ(a)": lambda: {RegularizedUpperGamma: mpmath.gammainc},
+            },
+            method="digits",
         )
     ]
     for name, (density, latex) in densities().items():
-        variants = [
-            Variant("E[L ; L > x] with x² f", partial(altered, name, second_moment_shifted)),
-            Variant("twice the mean", partial(altered, name, mean_doubled)),
-            Variant("a constant added to E[L ; L > x]", partial(altered, name, constant_added)),
-        ]
+        first = ("E[L ; L > x] with x² f", second_moment_shifted)
         if name == "Lomax":
-            variants[0] = Variant("E[L ; L > x] with another power", partial(altered, name, one_power_more))
+            first = ("E[L ; L > x] with another power", one_power_more)
         if name in {"Deterministic", "Empirical"}:
-            variants[0] = Variant("no step at the atoms", partial(altered, name, strict_at_atom))
+            first = ("no step at the atoms", strict_at_atom)
+        alterations = (first, ("twice the mean", mean_doubled), ("a constant added to E[L ; L > x]", constant_added))
         found.append(
             Entry(
                 f"law-{name.lower()}",
                 f"{name}: E[L^n ; L > x] in closed form, n = 0, 1, 2",
                 latex,
                 "size laws; Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions",
-                "proof",
                 partial(_statement, name, density),
                 check_law,
-                tuple(variants),
+                {words: partial(altered, name, change) for words, change in alterations},
             )
         )
     return tuple(found)

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities
 from mlptsym.ledger.paper.printed import t
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
@@ -206,13 +206,12 @@ def entries() -> tuple[Entry, ...]:
             "k = 1: Pollaczek–Khinchine, E[T] = E[S] + λE[S²]/(2(1 − λE[S]))",
             r"\mathbb E[T] = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\lambda\mathbb E[S])}",
             "section 3; Kleinrock, Queueing Systems I, section 5.6",
-            "proof",
             lambda: pollaczek_khinchine,
             check_one_level,
-            (
-                Variant("E[S²] not halved", lambda: lambda m, s: m + lam * s / (1 - lam * m)),
-                Variant("E[S]² for E[S²]", lambda: lambda m, s: pollaczek_khinchine(m, m**2)),
-            ),
+            {
+                "E[S²] not halved": lambda: lambda m, s: m + lam * s / (1 - lam * m),
+                "E[S]² for E[S²]": lambda: lambda m, s: pollaczek_khinchine(m, m**2),
+            },
         ),
         Entry(
             "limit-large-quantum",
@@ -221,13 +220,12 @@ def entries() -> tuple[Entry, ...]:
             r"\lim_{\theta\to\infty}\mathbb E[T_{\mathrm{MLPT}(\theta,k)}]"
             r" = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\rho_0)}",
             "section 4.2, after theorem 4.5",
-            "proof",
             lambda: Vanishing(pollaczek_khinchine),
             check_large_quantum,
-            (
-                Variant("costs that grow as (rθ)²", lambda: Vanishing(pollaczek_khinchine, 2)),
-                Variant("E[S²] not halved", lambda: Vanishing(lambda m, s: m + lam * s / (1 - lam * m))),
-            ),
+            {
+                "costs that grow as (rθ)²": lambda: Vanishing(pollaczek_khinchine, 2),
+                "E[S²] not halved": lambda: Vanishing(lambda m, s: m + lam * s / (1 - lam * m)),
+            },
         ),
         Entry(
             "limit-foreground-background",
@@ -235,13 +233,12 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[T\mid S=u] = \frac{\lambda\mathbb E[\min(S,u)^2]}{2(1-\lambda\mathbb E[\min(S,u)])^2}"
             r" + \frac{u}{1-\lambda\mathbb E[\min(S,u)]}",
             "Kleinrock, Queueing Systems II, section 4.6",
-            "proof",
             lambda: foreground_background,
             check_foreground_background,
-            (
-                Variant("divisor not squared", lambda: lambda m, s: (lam * s / 2 + age) / (1 - lam * m)),
-                Variant("E[min(S, u)²] not halved", lambda: lambda m, s: foreground_background(m, 2 * s)),
-            ),
+            {
+                "divisor not squared": lambda: lambda m, s: (lam * s / 2 + age) / (1 - lam * m),
+                "E[min(S, u)²] not halved": lambda: lambda m, s: foreground_background(m, 2 * s),
+            },
         ),
         Entry(
             "limit-no-quantum",
@@ -249,13 +246,9 @@ def entries() -> tuple[Entry, ...]:
             r"\lim_{\theta\to0}\mathbb E[T_{\mathrm{MLPT}(\theta,k)}] = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\rho_0)},"
             r"\quad k<\infty,\ g(0)=0",
             "section 4.2, after theorem 4.5; section 5, figure 6",
-            "proof",
             lambda: pollaczek_khinchine,
             check_no_quantum,
-            (
-                Variant("E[S²] not halved", lambda: lambda m, s: m + lam * s / (1 - lam * m)),
-                Variant("no wait", lambda: lambda m, s: m),
-            ),
+            {"E[S²] not halved": lambda: lambda m, s: m + lam * s / (1 - lam * m), "no wait": lambda: lambda m, s: m},
         ),
         Entry(
             "limit-no-quantum-affine",
@@ -263,12 +256,8 @@ def entries() -> tuple[Entry, ...]:
             r"k=2:\ S\to S+\gamma g(0);\quad k=3:\ d_3 = \frac{\lambda\mathbb E[(S+2c_0)^2]/(2(1-\rho_3)) + \lambda c_0^2}"
             r"{1-\lambda c_0},\ c_0=\gamma g(0)",
             "section 4.2, after theorem 4.5, where g(0) = 0 is taken for granted",
-            "proof",
             lambda: {2: longer(shift), 3: three_levels()},
             check_no_quantum_with_cost,
-            (
-                Variant("FCFS of S", lambda: {2: longer(0)}),
-                Variant("three levels: FCFS of S + 2c_0", lambda: {3: longer(2 * shift)}),
-            ),
+            {"FCFS of S": lambda: {2: longer(0)}, "three levels: FCFS of S + 2c_0": lambda: {3: longer(2 * shift)}},
         ),
     )

@@ -11,7 +11,7 @@ import sympy as sp
 from flint import arb, ctx
 from sympy.polys.ring_series import rs_series_inversion
 
-from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.paper.printed import t
 from mlptsym.ledger.paper.setting import Setting
@@ -367,39 +367,36 @@ def entries() -> tuple[Entry, ...]:
             "N = min(⌈S/θ⌉ − 1, k − 1): a job that needs exactly r quanta completes at the end of the last",
             r"N = \min\{\lceil S/\theta\rceil - 1,\ k-1\}",
             "section 4.3, where N is a floor of S/θ",
-            "proof",
             lambda: lambda service_time: sp.ceiling(service_time / theta) - 1,
             check_demotions,
-            (
-                Variant("⌊S/θ⌋", lambda: lambda service_time: sp.floor(service_time / theta)),
-                Variant("⌈S/θ⌉", lambda: lambda service_time: sp.ceiling(service_time / theta)),
-            ),
+            {
+                "⌊S/θ⌋": lambda: lambda service_time: sp.floor(service_time / theta),
+                "⌈S/θ⌉": lambda: lambda service_time: sp.ceiling(service_time / theta),
+            },
         ),
         Entry(
             "overhead",
             "H_k(θ) = γθ N(N + 1)/2",
             r"H_k(\theta) = \gamma\theta\sum_{r=1}^Nr = \frac{\gamma\theta}{2}N(N+1)",
             "section 4.3",
-            "proof",
             lambda: lambda count: gamma * theta * count * (count + 1) / 2,
             check_overhead,
-            (
-                Variant("N(N − 1)/2", lambda: lambda count: gamma * theta * count * (count - 1) / 2),
-                Variant("not halved", lambda: lambda count: gamma * theta * count * (count + 1)),
-            ),
+            {
+                "N(N − 1)/2": lambda: lambda count: gamma * theta * count * (count - 1) / 2,
+                "not halved": lambda: lambda count: gamma * theta * count * (count + 1),
+            },
         ),
         Entry(
             "overhead-mean",
             "E[H_∞(θ)] = γθ Σ_{r≥1} r F̄(rθ), term by term",
             r"\mathbb E[H_\infty(\theta)] = \gamma\theta\sum_{r=1}^\infty r\bar F(r\theta)",
             "section 4.3",
-            "proof",
             lambda: lambda step: gamma * theta * step * tail(step * theta),
             check_overhead_mean,
-            (
-                Variant("F̄((r − 1)θ)", lambda: lambda step: gamma * theta * step * tail((step - 1) * theta)),
-                Variant("r left out", lambda: lambda step: gamma * theta * tail(step * theta)),
-            ),
+            {
+                "F̄((r − 1)θ)": lambda: lambda step: gamma * theta * step * tail((step - 1) * theta),
+                "r left out": lambda: lambda step: gamma * theta * tail(step * theta),
+            },
         ),
         Entry(
             "overhead-approximation",
@@ -407,14 +404,13 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[H_\infty] = \frac{\gamma\mathbb E[S^2]}{2\theta} - \frac{\gamma\theta}{12}"
             r" - \frac{\gamma\theta}{2}\int_0^\infty P_2(r)\varphi''(r)\,dr,\quad \varphi(r)=r\bar F(r\theta)",
             "section 4.3; Euler–Maclaurin as in NIST DLMF 2.10.1",
-            "proof",
             lambda: (gamma * mean(order=2) / (2 * theta), -gamma * theta / 12),
             check_approximation,
-            (
-                Variant("E[S²] not halved", lambda: (gamma * mean(order=2) / theta, -gamma * theta / 12)),
-                Variant("+γθ/12", lambda: (gamma * mean(order=2) / (2 * theta), gamma * theta / 12)),
-                Variant("−γθ/6", lambda: (gamma * mean(order=2) / (2 * theta), -gamma * theta / 6)),
-            ),
+            {
+                "E[S²] not halved": lambda: (gamma * mean(order=2) / theta, -gamma * theta / 12),
+                "+γθ/12": lambda: (gamma * mean(order=2) / (2 * theta), gamma * theta / 12),
+                "−γθ/6": lambda: (gamma * mean(order=2) / (2 * theta), -gamma * theta / 6),
+            },
         ),
         Entry(
             "overhead-kink",
@@ -422,67 +418,55 @@ def entries() -> tuple[Entry, ...]:
             " shown for exponential L, all ν, β, ℓ_C and v",
             r"-\frac{\gamma\theta}{2}\Bigl(v^2-v+\frac16\Bigr)(1-\beta)\,\ell_Cf_L(\ell_C),\quad v = \{\ell_C/\theta\}",
             "section 4.3; the error the paper does not state",
-            "proof",
             lambda: kink_term,
             check_exponential_overhead,
-            (
-                Variant("no such term", lambda: lambda density: sp.S.Zero),
-                Variant("β for 1 − β", lambda: lambda density: kink_term(density) * beta / (1 - beta)),
-                Variant("opposite sign", lambda: lambda density: -kink_term(density)),
-            ),
+            {
+                "no such term": lambda: lambda density: sp.S.Zero,
+                "β for 1 − β": lambda: lambda density: kink_term(density) * beta / (1 - beta),
+                "opposite sign": lambda: lambda density: -kink_term(density),
+            },
         ),
         Entry(
             "overhead-at-optimum",
             "near the best quantum, θ = 3E[L] at ℓ_C = 6E[L], the approximation is 1.4 times E[H_∞]",
             r"1.39 < \frac{\gamma\mathbb E[S^2]/(2\theta)}{\mathbb E[H_\infty]} < 1.43,\quad \theta = 3\mathbb E[L]",
             "section 4.3 at the parameters of figure 6",
-            "enclosure",
             lambda: (1.39, 1.43),
             partial(check_overhead_at_optimum, cache(leading_over_exact)),
-            (
-                Variant("within 10 %", lambda: (0.9, 1.1)),
-                Variant("twice", lambda: (1.9, 2.1)),
-            ),
+            {"within 10 %": lambda: (0.9, 1.1), "twice": lambda: (1.9, 2.1)},
+            method="enclosure",
         ),
         Entry(
             "eq-31",
             "θ̂ = E[S] + 2 √(γE[S²]/(1 − ρ_0)): E[S] plus the balance of E[H_∞]/(1 − ρ_0) against a penalty θ/8",
             r"\hat\theta = \mathbb E[S] + 2\sqrt{\frac{\gamma\mathbb E[S^2]}{1-\rho_0}}",
             "eq. (31), empirical in the paper; shown are its units and the balance it is",
-            "proof",
             rule,
             check_rule,
-            (
-                Variant("without the square root", lambda: mean() + 2 * gamma * mean(order=2) / (1 - lam * mean())),
-                Variant("factor 1", lambda: rule(1)),
-                Variant("E[S]² for E[S²]", lambda: rule().subs(mean(order=2), mean() ** 2)),
-            ),
+            {
+                "without the square root": lambda: mean() + 2 * gamma * mean(order=2) / (1 - lam * mean()),
+                "factor 1": lambda: rule(1),
+                "E[S]² for E[S²]": lambda: rule().subs(mean(order=2), mean() ** 2),
+            },
         ),
         Entry(
             "eq-32",
             "θ̂ = ℓ_C for k = 2 and 3 ≤ ℓ_C/E[L] ≤ 7: there ℓ_C is a strict local minimum, at 8E[L] it is not",
             r"\hat\theta = \ell_C\ \text{if } k=2,\ a\le\ell_C/\mathbb E[L]\le b;\quad a=3,\ b=7",
             "eq. (32) at the paper's λ, β, γ",
-            "enclosure",
             lambda: ((3, 4, 5, 6, 7), (8,)),
             partial(check_window, cache(jumps)),
-            (
-                Variant("b = 8", lambda: ((3, 4, 5, 6, 7, 8), ())),
-                Variant("b = 6", lambda: ((3, 4, 5, 6), (7, 8))),
-            ),
+            {"b = 8": lambda: ((3, 4, 5, 6, 7, 8), ()), "b = 6": lambda: ((3, 4, 5, 6), (7, 8))},
+            method="enclosure",
         ),
         Entry(
             "kink-many-levels",
             "at θ = ℓ_C/m, m < k, the slope of E[T] jumps up, for every k and m: kinks that can be minima, never maxima",
             r"T'(\theta)\Big|_{(\ell_C/m)^-}^{(\ell_C/m)^+} = (1-\beta)\,f_L(\ell_C)\,m\,B_m > 0",
             "section 4.3; the paper has k = 2 only",
-            "proof",
             lambda: (effect, 1),
             partial(check_kinks, cache(two_level_terms)),
-            (
-                Variant("mass below t_J still pays c_J", lambda: (_still_paying, 1)),
-                Variant("the slope jumps down", lambda: (effect, -1)),
-            ),
+            {"mass below t_J still pays c_J": lambda: (_still_paying, 1), "the slope jumps down": lambda: (effect, -1)},
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.paper.printed import integral
 from mlptsym.symbolic import service as slowdown
@@ -210,93 +210,83 @@ def entries() -> tuple[Entry, ...]:
             "M_n(t) = E[S^n ; S > t]: dM_n/dt = −t^n f(t), M_0(0) = 1, M_n(∞) = 0",
             r"\frac{d}{dt}M_n(t) = -t^nf(t),\quad M_0(0)=1,\quad M_n(\infty)=0",
             "definition; the moments every other statement is written in",
-            "proof",
             lambda: lambda n: -(t**n) * Density(t),
             check_upper_moments,
-            (
-                Variant("one power too many", lambda: lambda n: -(t ** (n + 1)) * Density(t)),
-                Variant("rising", lambda: lambda n: t**n * Density(t)),
-            ),
+            {
+                "one power too many": lambda: lambda n: -(t ** (n + 1)) * Density(t),
+                "rising": lambda: lambda n: t**n * Density(t),
+            },
         ),
         Entry(
             "expectation",
             "E of a function of S that is a polynomial between boundaries is the sum of ∫ p f over the intervals",
             r"\mathbb E[\varphi(S)] = \sum_i\int_{t_{i-1}}^{t_i}p_i(s)f(s)\,ds",
             "definition",
-            "proof",
             piecewise,
             check_expectation,
-            (
-                Variant("min(S, t) beyond t is S", lambda: ((sp.Min(S, t), [(0, sp.oo, S)]),)),
-                Variant("1{S > t} squared counts twice", lambda: ((Indicator(S, t) ** 2, [(t, sp.oo, 2)]),)),
-                Variant("1{S > t} is one below t", lambda: ((Indicator(S, t), [(0, t, 1)]),)),
-            ),
+            {
+                "min(S, t) beyond t is S": lambda: ((sp.Min(S, t), [(0, sp.oo, S)]),),
+                "1{S > t} squared counts twice": lambda: ((Indicator(S, t) ** 2, [(t, sp.oo, 2)]),),
+                "1{S > t} is one below t": lambda: ((Indicator(S, t), [(0, t, 1)]),),
+            },
         ),
         Entry(
             "eq-1",
             "M(t) = g(a): g(a) = αa grows to C at ℓ_C = C/α; every memory law is non-decreasing",
             r"M(t) = g(a_j(t)),\quad g(a)=\alpha a,\quad \ell_C = C/\alpha",
             "eq. (1)",
-            "proof",
             lambda: (linear().parameters[0] * age, capacity / linear().parameters[0]),
             check_memory,
-            (
-                Variant("ℓ_C = αC", lambda: (linear().parameters[0] * age, capacity * linear().parameters[0])),
-                Variant("g(a) = α", lambda: (linear().parameters[0], capacity / linear().parameters[0])),
-            ),
+            {
+                "ℓ_C = αC": lambda: (linear().parameters[0] * age, capacity * linear().parameters[0]),
+                "g(a) = α": lambda: (linear().parameters[0], capacity / linear().parameters[0]),
+            },
         ),
         Entry(
             "eq-2",
             "the service rate is 1 while M(t) < C and β from M(t) = C on",
             r"\mu(t) = \begin{cases}1 & M(t)<C\\ \beta & M(t)\ge C\end{cases}",
             "eq. (2)",
-            "proof",
             lambda: sp.Piecewise((1, age < ell_C), (beta, True)),
             check_rate,
-            (
-                Variant("β only beyond C", lambda: sp.Piecewise((1, age <= ell_C), (beta, True))),
-                Variant("rates exchanged", lambda: sp.Piecewise((beta, age < ell_C), (1, True))),
-            ),
+            {
+                "β only beyond C": lambda: sp.Piecewise((1, age <= ell_C), (beta, True)),
+                "rates exchanged": lambda: sp.Piecewise((beta, age < ell_C), (1, True)),
+            },
         ),
         Entry(
             "eq-3",
             "S = L + (1/β − 1)(L − ℓ_C)⁺",
             r"S = L + \Bigl(\frac1\beta-1\Bigr)(L-\ell_C)^+",
             "eq. (3)",
-            "proof",
             lambda: service_as_printed,
             check_service_time,
-            (
-                Variant("1/β for 1/β − 1", lambda: lambda x: x + sp.Max(x - ell_C, 0) / beta),
-                Variant("1 − β for 1/β − 1", lambda: lambda x: x + (1 - beta) * sp.Max(x - ell_C, 0)),
-                Variant("(ℓ_C − L)⁺", lambda: lambda x: x + (1 / beta - 1) * sp.Max(ell_C - x, 0)),
-            ),
+            {
+                "1/β for 1/β − 1": lambda: lambda x: x + sp.Max(x - ell_C, 0) / beta,
+                "1 − β for 1/β − 1": lambda: lambda x: x + (1 - beta) * sp.Max(x - ell_C, 0),
+                "(ℓ_C − L)⁺": lambda: lambda x: x + (1 / beta - 1) * sp.Max(ell_C - x, 0),
+            },
         ),
         Entry(
             "eq-4",
             "c(a) = γ g(a)",
             r"c(a) = \gamma g(a)",
             "eq. (4)",
-            "proof",
             lambda: gamma * linear().parameters[0] * age,
             check_restore_cost,
-            (
-                Variant("(1 − γ) g(a)", lambda: (1 - gamma) * linear().parameters[0] * age),
-                Variant("γ for γ g(a)", lambda: gamma),
-            ),
+            {"(1 − γ) g(a)": lambda: (1 - gamma) * linear().parameters[0] * age, "γ for γ g(a)": lambda: gamma},
         ),
         Entry(
             "eq-5",
             "E[S] = E[L] + (1/β − 1) ∫_{ℓ_C}^∞ (ℓ − ℓ_C) f_L(ℓ) dℓ",
             r"\mathbb E[S] = \mathbb E[L] + \Bigl(\frac1\beta-1\Bigr)\int_{\ell_C}^\infty(\ell-\ell_C)f_L(\ell)\,d\ell",
             "eq. (5)",
-            "proof",
             mean_as_printed,
             check_mean,
-            (
-                Variant("∫ ℓ f", lambda: mean(L) + (1 / beta - 1) * integral(L, ell_C, variable=L)),
-                Variant("1/β for 1/β − 1", lambda: mean(L) + integral(L - ell_C, ell_C, variable=L) / beta),
-            ),
+            {
+                "∫ ℓ f": lambda: mean(L) + (1 / beta - 1) * integral(L, ell_C, variable=L),
+                "1/β for 1/β − 1": lambda: mean(L) + integral(L - ell_C, ell_C, variable=L) / beta,
+            },
         ),
         Entry(
             "service-moments",
@@ -304,42 +294,33 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[q(L)^n;L>x] = \int_x^{\ell_C}\ell^nf_L\,d\ell + \int_{\max(x,\ell_C)}^\infty"
             r"\Bigl(\ell_C+\frac{\ell-\ell_C}\beta\Bigr)^nf_L\,d\ell",
             "from eq. (3)",
-            "proof",
             lambda: lambda n, x, end: integral(L**n, x, end, variable=L),
             check_slow_moments,
-            (
-                Variant("from 0 on", lambda: lambda n, x, end: integral(L**n, sp.S.Zero, end, variable=L)),
-                Variant("slow from x on", lambda: lambda n, x, end: integral(L**n, x, end, variable=L) / beta**n),
-            ),
+            {
+                "from 0 on": lambda: lambda n, x, end: integral(L**n, sp.S.Zero, end, variable=L),
+                "slow from x on": lambda: lambda n, x, end: integral(L**n, x, end, variable=L) / beta**n,
+            },
         ),
         Entry(
             "eq-6",
             "ρ_0 = λE[S]",
             r"\rho_0 = \lambda\mathbb E[S]",
             "eq. (6)",
-            "proof",
             lambda: arrival_rate * mean(),
             check_base_load,
-            (
-                Variant("E[S] for ρ_0", mean),
-                Variant("λE[S²]", lambda: arrival_rate * mean(order=2)),
-            ),
+            {"E[S] for ρ_0": mean, "λE[S²]": lambda: arrival_rate * mean(order=2)},
         ),
         Entry(
             "eq-7",
             "ρ_0 = λ(E[L] + (1/β − 1) E[(L − ℓ_C)⁺])",
             r"\rho_0 = \lambda\Bigl(\mathbb E[L] + \Bigl(\frac1\beta-1\Bigr)\mathbb E[(L-\ell_C)^+]\Bigr)",
             "eq. (7)",
-            "proof",
             lambda: arrival_rate * mean_as_printed(),
             check_split_load,
-            (
-                Variant("no slowdown", lambda: arrival_rate * mean(L)),
-                Variant(
-                    "(1/β) E[(L − ℓ_C)⁺]",
-                    lambda: arrival_rate * (mean(L) + integral(L - ell_C, ell_C, variable=L) / beta),
-                ),
-            ),
+            {
+                "no slowdown": lambda: arrival_rate * mean(L),
+                "(1/β) E[(L − ℓ_C)⁺]": lambda: arrival_rate * (mean(L) + integral(L - ell_C, ell_C, variable=L) / beta),
+            },
         ),
         Entry(
             "stability-grows",
@@ -348,12 +329,11 @@ def entries() -> tuple[Entry, ...]:
             r"\frac{\partial\mathbb E[S]}{\partial\ell_C} = -\Bigl(\frac1\beta-1\Bigr)\bar F_L(\ell_C),\quad"
             r"\frac{\partial\mathbb E[S]}{\partial\beta} = -\frac{\mathbb E[(L-\ell_C)^+]}{\beta^2}",
             "section 3, after lemma 3.1",
-            "proof",
             lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta**2),
             check_monotone,
-            (
-                Variant("rising in ℓ_C", lambda: ((1 / beta - 1) * tail(ell_C, L), -excess / beta**2)),
-                Variant("1/β for 1/β²", lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta)),
-            ),
+            {
+                "rising in ℓ_C": lambda: ((1 / beta - 1) * tail(ell_C, L), -excess / beta**2),
+                "1/β for 1/β²": lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta),
+            },
         ),
     )

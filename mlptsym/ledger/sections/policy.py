@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Claim, Equation, everything, folded, identities, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.printed import F, c, t
@@ -207,11 +207,11 @@ def response_of_a_level(j: Any, k: Any, costs: Callable[[Any], sp.Expr] = printe
     return wait + completed / printed.probability(j, k) + costs(j)
 
 
-RESPONSE_VARIANTS = (
-    Variant("costs up to c_j", lambda: partial(response_of_a_level, costs=lambda j: printed.costs_before(j + 1))),
-    Variant("E[S] for E[S | J = j]", lambda: lambda j, k: wait + mean() + printed.costs_before(j)),
-    Variant("no restore costs", lambda: partial(response_of_a_level, costs=lambda j: sp.S.Zero)),
-)
+RESPONSE_VARIANTS = {
+    "costs up to c_j": lambda: partial(response_of_a_level, costs=lambda j: printed.costs_before(j + 1)),
+    "E[S] for E[S | J = j]": lambda: lambda j, k: wait + mean() + printed.costs_before(j),
+    "no restore costs": lambda: partial(response_of_a_level, costs=lambda j: sp.S.Zero),
+}
 
 
 def entries() -> tuple[Entry, ...]:
@@ -222,95 +222,87 @@ def entries() -> tuple[Entry, ...]:
             "sums over levels with symbolic ends, folded and brought to common ends, are the sums term by term",
             r"\sum_{r=a}^{b}x_r = x_a + x_{a+1} + \dots + x_b",
             "beyond the paper; definition of what the proofs by induction are written in",
-            "proof",
             lambda: term_by_term,
             check_sums,
-            (
-                Variant("the last term left out", lambda: lambda term, a, b: term_by_term(term, a, b - 1)),
-                Variant("one level later", lambda: lambda term, a, b: term_by_term(term, a + 1, b + 1)),
-            ),
+            {
+                "the last term left out": lambda: lambda term, a, b: term_by_term(term, a, b - 1),
+                "one level later": lambda: lambda term, a, b: term_by_term(term, a + 1, b + 1),
+            },
         ),
         Entry(
             "eq-8",
             "c_r = γ g(t_r), for any g",
             r"c_r = \gamma g(r\theta),\quad r = 1,\dots,k-1",
             "eq. (8)",
-            "proof",
             lambda: lambda g, point: preemption_cost * g(point),
             check_restore_costs,
-            (
-                Variant("(1 − γ) g", lambda: lambda g, point: (1 - preemption_cost) * g(point)),
-                Variant("one level too early", lambda: lambda g, _: preemption_cost * g(t(J - 1))),
-            ),
+            {
+                "(1 − γ) g": lambda: lambda g, point: (1 - preemption_cost) * g(point),
+                "one level too early": lambda: lambda g, _: preemption_cost * g(t(J - 1)),
+            },
         ),
         Entry(
             "eq-9",
             "S_k^eff = S + Σ_{r<k} c_r 1{S > t_r}, for every k",
             r"S_k^{\mathrm{eff}} = S + \gamma\sum_{r=1}^{k-1} g(r\theta)\mathbf 1\{S>r\theta\}",
             "eq. (9)",
-            "proof",
             lambda: printed.effective_size,
             check_effective_size,
-            (
-                Variant("c_{r−1} for c_r", lambda: size_with_shifted_costs),
-                Variant("costs paid by every job", lambda: lambda k: service + printed.costs_before(k)),
-            ),
+            {
+                "c_{r−1} for c_r": lambda: size_with_shifted_costs,
+                "costs paid by every job": lambda: lambda k: service + printed.costs_before(k),
+            },
         ),
         Entry(
             "eq-9-written-out",
             "(9) and its square for k = 1, 2, 3",
             r"S_k^{\mathrm{eff}} = Y_1 + \dots + Y_k",
             "eq. (9)",
-            "proof",
             lambda: printed.effective_size,
             check_effective_size_written_out,
-            (Variant("c_{r−1} for c_r", lambda: size_with_shifted_costs),),
+            {"c_{r−1} for c_r": lambda: size_with_shifted_costs},
         ),
         Entry(
             "eq-10",
             "E[S_k^eff] = E[S] + Σ_{r<k} c_r F̄(t_r), for every k",
             r"\mathbb E[S_k^{\mathrm{eff}}] = \mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)",
             "eq. (10)",
-            "proof",
             lambda: printed.effective_mean,
             check_effective_mean,
-            (
-                Variant("sum up to k", lambda: lambda k: printed.effective_mean(k + 1)),
-                Variant("c_{r−1} for c_r", lambda: lambda k: printed.effective_mean(k) - c(k - 1) * F(k - 1)),
-            ),
+            {
+                "sum up to k": lambda: lambda k: printed.effective_mean(k + 1),
+                "c_{r−1} for c_r": lambda: lambda k: printed.effective_mean(k) - c(k - 1) * F(k - 1),
+            },
         ),
         Entry(
             "eq-11",
             "ρ_k^eff = λ(E[S] + Σ_{r<k} c_r F̄(t_r)), for every k",
             r"\rho_k^{\mathrm{eff}} = \lambda\Bigl(\mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)\Bigr)",
             "eq. (11)",
-            "proof",
             lambda: lambda k: arrival_rate * printed.effective_mean(k),
             check_effective_load,
-            (
-                Variant("without λ", lambda: printed.effective_mean),
-                Variant("sum up to k", lambda: lambda k: arrival_rate * printed.effective_mean(k + 1)),
-            ),
+            {
+                "without λ": lambda: printed.effective_mean,
+                "sum up to k": lambda: lambda k: arrival_rate * printed.effective_mean(k + 1),
+            },
         ),
         Entry(
             "eq-13",
             "p_j = P(t_{j−1} < S ≤ t_j) for j < k, p_k = P(S > t_{k−1})",
             r"p_j = \begin{cases}\Pr((j-1)\theta < S \le j\theta) & j<k\\ \Pr(S>(k-1)\theta) & j=k\end{cases}",
             "eq. (13)",
-            "proof",
             lambda: printed.probability,
             check_probabilities,
-            (
-                Variant("one level too late", lambda: lambda j, k: printed.probability(j + 1, k)),
-                Variant("p_k like the others", lambda: lambda j, k: F(j - 1) - F(j)),
-            ),
+            {
+                "one level too late": lambda: lambda j, k: printed.probability(j + 1, k),
+                "p_k like the others": lambda: lambda j, k: F(j - 1) - F(j),
+            },
         ),
         Entry(
             "eq-14",
             "E[T | J = j] = d_j + E[S | J = j] + Σ_{r<j} c_r, for every j and for j = k",
             r"\mathbb E[T\mid J=j] = d_j + \mathbb E[S\mid J=j] + \sum_{r=1}^{j-1}c_r",
             "eq. (14)",
-            "proof",
             lambda: response_of_a_level,
             check_response_of_a_level,
             RESPONSE_VARIANTS,

@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx
 
-from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.printed import integral, t
@@ -228,25 +228,24 @@ def entries() -> tuple[Entry, ...]:
             r"\sum_{r\ge J}c_r\bar F(t_r) \le c_J\bar F(t_J)+\frac1\theta\int_{t_J}^\infty"
             r"(\kappa_0+\kappa_1(u+\theta))\bar F(u)\,du",
             "beyond the paper; theorem 4.5 for k = ∞",
-            "proof",
             lambda: (above, below),
             check_formulas,
-            (
-                Variant("without the first term", lambda: (partial(above, first=0), below)),
-                Variant("costs at their own age", lambda: (above, partial(below, shift=0))),
-            ),
+            {
+                "without the first term": lambda: (partial(above, first=0), below),
+                "costs at their own age": lambda: (above, partial(below, shift=0)),
+            },
         ),
         Entry(
             "remainder-encloses",
             "they enclose the sums over infinitely many levels, for exponential S and θ from a quarter to three means",
             r"\text{least} < \mathbb E[T_\infty] - \mathbb E[X_J] - \sum_{j\le J}p_jd_j(Q_J) < \text{most}",
             "beyond the paper; theorem 4.5 for k = ∞",
-            "enclosure",
             lambda: (above, below),
             partial(check_sums, cache(summed)),
-            (
-                Variant("without the first term", lambda: (partial(above, first=0), below)),
-                Variant("a quantum later from below", lambda: (above, partial(below, shift=1))),
-            ),
+            {
+                "without the first term": lambda: (partial(above, first=0), below),
+                "a quantum later from below": lambda: (above, partial(below, shift=1)),
+            },
+            method="enclosure",
         ),
     )

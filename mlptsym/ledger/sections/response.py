@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Claim, Equation, everything, identities, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.printed import F, c, t
@@ -205,20 +205,18 @@ def entries() -> tuple[Entry, ...]:
             "E[T] = E[S_k^eff] + Σ_j p_j d_j, for every k",
             r"\mathbb E[T_{\mathrm{MLPT}(\theta,k)}] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_jd_j",
             "eq. (26); E[S_k^eff] is (10), where the paper refers to (9)",
-            "proof",
             lambda: average,
             check_average,
-            (
-                Variant("E[S] for E[S^eff]", lambda: average_without),
-                Variant("d_k left out", lambda: lambda j, k: average(j, k) - (F(k - 1) * d[k] if j == k else 0)),
-            ),
+            {
+                "E[S] for E[S^eff]": lambda: average_without,
+                "d_k left out": lambda: lambda j, k: average(j, k) - (F(k - 1) * d[k] if j == k else 0),
+            },
         ),
         Entry(
             "eq-27",
             "E[T | J = j] = d_j + E[S | J = j] + Σ_{r<j} c_r",
             r"\mathbb E[T\mid J=j] = d_j + \mathbb E[S\mid J=j] + \sum_{r=1}^{j-1}c_r",
             "eq. (27), which is (14)",
-            "proof",
             lambda: policy.response_of_a_level,
             policy.check_response_of_a_level,
             policy.RESPONSE_VARIANTS,
@@ -229,16 +227,12 @@ def entries() -> tuple[Entry, ...]:
             r"\sum_j p_jd_j + \sum_j p_j\mathbb E[S\mid J=j] + \sum_j p_j\sum_{r<j}c_r"
             r" = \mathbb E[S] + \sum_{r=1}^{k-1}c_r\bar F(r\theta) + \sum_j p_jd_j",
             "eq. (28)",
-            "proof",
             lambda: average,
             check_average,
-            (
-                Variant(
-                    "costs up to c_j in every level",
-                    lambda: lambda j, k: average(j, k) + (c(k) * F(k) if j == k else 0),
-                ),
-                Variant("partial sums without what is still to be paid", lambda: average_overpaid),
-            ),
+            {
+                "costs up to c_j in every level": lambda: lambda j, k: average(j, k) + (c(k) * F(k) if j == k else 0),
+                "partial sums without what is still to be paid": lambda: average_overpaid,
+            },
         ),
         Entry(
             "theorem-4.5",
@@ -246,10 +240,9 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[T] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_j\,"
             r"\frac{d_J + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1-\lambda\mathbb E[X_{j-1}]}",
             "theorem 4.5",
-            "proof",
             lambda: average,
             check_theorem,
-            (Variant("E[S] for E[S^eff]", lambda: average_without),),
+            {"E[S] for E[S^eff]": lambda: average_without},
         ),
         Entry(
             "theorem-4.5-by-level",
@@ -257,16 +250,13 @@ def entries() -> tuple[Entry, ...]:
             r"d_j = \frac{\frac{\lambda}{2}\,\frac{\sum_r\mathbb E[Y_r^2]+2\sum_{r\le j}a_{r-1}\mathbb E[Y_r]}"
             r"{1-\lambda\mathbb E[X_j]} + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1-\lambda\mathbb E[X_{j-1}]}",
             "theorem 4.5, rearranged for summation",
-            "proof",
             wait_in_carried_sums,
             check_by_level,
-            (
-                Variant(
-                    "crossings not doubled", lambda: _altered(lambda terms: {terms.crossings: terms.crossings / 2})
-                ),
-                Variant("a_{j−1} left out", lambda: _altered(lambda terms: {terms.before: 0})),
-                Variant("X_j for X_{j−1}", lambda: _altered(lambda terms: {terms.work_before: terms.work})),
-            ),
+            {
+                "crossings not doubled": lambda: _altered(lambda terms: {terms.crossings: terms.crossings / 2}),
+                "a_{j−1} left out": lambda: _altered(lambda terms: {terms.before: 0}),
+                "X_j for X_{j−1}": lambda: _altered(lambda terms: {terms.work_before: terms.work}),
+            },
         ),
         Entry(
             "theorem-4.5-carried",
@@ -274,43 +264,39 @@ def entries() -> tuple[Entry, ...]:
             r"U_J = \sum_{r\le J}a_{r-1}\mathbb E[Y_r] + a_JD_J,\quad"
             r" V_J = \sum_{r\le J}\mathbb E[Y_r^2] - \mathbb E[\min(S,t_J)^2] + 2(c_J-t_J)D_J",
             "theorem 4.5, rearranged for summation",
-            "proof",
             lambda: added_by_parts,
             check_carried,
-            (
-                Variant("c_J left out of V", lambda: lambda a, cost, end, excess: added_by_parts(a, 0, end, excess)),
-                Variant(
-                    "D_J alone in U",
-                    lambda: lambda a, cost, end, excess: (excess, added_by_parts(a, cost, end, excess)[1]),
+            {
+                "c_J left out of V": lambda: lambda a, cost, end, excess: added_by_parts(a, 0, end, excess),
+                "D_J alone in U": lambda: (
+                    lambda a, cost, end, excess: (excess, added_by_parts(a, cost, end, excess)[1])
                 ),
-            ),
+            },
         ),
         Entry(
             "theorem-4.5-written-out",
             "theorem 4.5 for k = 1, 2, 3, free in all moments, boundaries and costs",
             r"\mathbb E[T] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_jd_j",
             "theorem 4.5",
-            "proof",
             lambda: printed.response_time,
             check_theorem_written_out,
-            (
-                Variant("E[S] for E[S^eff]", lambda: partial(printed.response_time, size=lambda _: mean())),
-                Variant("F̄(t_j) for p_j", lambda: partial(printed.response_time, p=lambda j, k: F(j - 1))),
-                Variant("d_J for d_j", lambda: partial(printed.response_time, d=printed.merged_wait)),
-            ),
+            {
+                "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: mean()),
+                "F̄(t_j) for p_j": lambda: partial(printed.response_time, p=lambda j, k: F(j - 1)),
+                "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
+            },
         ),
         Entry(
             "mean-slowdown",
             "E[T/S] = 1 + Σ_j (d_j + c_1 + … + c_{j−1}) E[1/S ; J = j]",
             r"\mathbb E[T/S] = 1 + \sum_{j=1}^{k}\Bigl(d_j + \sum_{r=1}^{j-1}c_r\Bigr)\mathbb E[1/S;J=j]",
             "beyond the paper; theorem 4.5 given the service time",
-            "proof",
             lambda: slowdown_as_stated,
             check_slowdown,
-            (
-                Variant("no costs", lambda: lambda waiting, _: waiting),
-                Variant("costs up to c_j", lambda: lambda waiting, j: waiting + printed.costs_before(j + 1)),
-            ),
+            {
+                "no costs": lambda: lambda waiting, _: waiting,
+                "costs up to c_j": lambda: lambda waiting, j: waiting + printed.costs_before(j + 1),
+            },
         ),
     )
 

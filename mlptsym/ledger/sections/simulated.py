@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from mlptsym.ledger.entry import Entry, Outcome, Variant
+from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import scores
 from mlptsym.ledger.paper import printed
 from mlptsym.numeric.laws import Exponential, Gamma
@@ -161,79 +161,74 @@ def entries() -> tuple[Entry, ...]:
             "without preemption the queue is stable exactly if ρ_0 = λE[S] < 1: beyond, work grows at the rate ρ_0 − 1",
             r"\text{stable} \iff \rho_0 = \lambda\mathbb E[S] < 1",
             "lemma 3.1",
-            "simulation",
             lambda: base_load,
             partial(check_growth, without),
-            (
-                Variant("λE[L] for ρ_0", lambda: lambda queue, _: queue.arrival_rate * queue.size.mean),
-                Variant(
-                    "all service at the rate β",
-                    lambda: lambda queue, _: queue.arrival_rate * queue.size.mean / queue.slowdown_factor,
+            {
+                "λE[L] for ρ_0": lambda: lambda queue, _: queue.arrival_rate * queue.size.mean,
+                "all service at the rate β": lambda: (
+                    lambda queue, _: queue.arrival_rate * queue.size.mean / queue.slowdown_factor
                 ),
-            ),
+            },
+            method="simulation",
         ),
         Entry(
             "eq-12",
             "three levels: stable exactly if ρ_3^eff < 1, work grows at the rate ρ_3^eff − 1 beyond",
             r"\rho_k^{\mathrm{eff}} = \lambda\Bigl(\mathbb E[S] + \gamma\sum_{r=1}^{k-1}g(r\theta)\bar F(r\theta)\Bigr) < 1",
             "eq. (12)",
-            "simulation",
             lambda: effective_load,
             partial(check_growth, few),
-            (
-                Variant("restore costs left out", lambda: base_load),
-                Variant(
-                    "one level less", lambda: lambda queue, policy: effective_load(queue, policy, policy.levels - 1)
-                ),
-                Variant(
-                    "one level more", lambda: lambda queue, policy: effective_load(queue, policy, policy.levels + 1)
-                ),
-            ),
+            {
+                "restore costs left out": lambda: base_load,
+                "one level less": lambda: lambda queue, policy: effective_load(queue, policy, policy.levels - 1),
+                "one level more": lambda: lambda queue, policy: effective_load(queue, policy, policy.levels + 1),
+            },
+            method="simulation",
         ),
         Entry(
             "lemma-4.2",
             "infinitely many levels: the queue is stable exactly if ρ^eff < 1, though ρ_0 < 1 in both cases",
             r"\text{stable} \iff \rho_\infty^{\mathrm{eff}} < 1",
             "lemma 4.2",
-            "simulation",
             lambda: effective_load,
             partial(check_growth, many),
-            (Variant("restore costs left out", lambda: base_load),),
+            {"restore costs left out": lambda: base_load},
+            method="simulation",
         ),
         Entry(
             "lemma-4.2-lazy",
             "MLPT′ with two levels grows as MLPT does; with five its backlog grows less: its stability region is larger",
             r"k=2:\ \text{backlog of MLPT}' \sim (\rho_2^{\mathrm{eff}}-1)t",
             "remark 1; the paper has no stability condition for MLPT′",
-            "simulation",
             lambda: [lazy_2],
             check_lazy,
-            (Variant("the same with five levels", lambda: [(queue_at(0.7), MLPT(quantum=0.25, levels=5, lazy=True))]),),
+            {"the same with five levels": lambda: [(queue_at(0.7), MLPT(quantum=0.25, levels=5, lazy=True))]},
+            method="simulation",
         ),
         Entry(
             "eq-23-simulation",
             "mean wait d_j of the jobs that complete in level j = 1, 2, 3 of three",
             r"d_j,\quad j = 1, 2, 3",
             "eqs. (15), (23)",
-            "simulation",
             lambda: printed.waiting_time,
             check_waits_by_level,
-            (
-                Variant("d_J for d_j", lambda: printed.merged_wait),
-                Variant("no a_{j−1}", lambda: partial(printed.waiting_time, ahead=lambda j: sp.S.Zero)),
-            ),
+            {
+                "d_J for d_j": lambda: printed.merged_wait,
+                "no a_{j−1}": lambda: partial(printed.waiting_time, ahead=lambda j: sp.S.Zero),
+            },
+            method="simulation",
         ),
         Entry(
             "theorem-4.5-simulation",
             "mean response time for two, three and four levels, equal and unequal quanta",
             r"\mathbb E[T_{\mathrm{MLPT}(\theta,k)}]",
             "theorem 4.5",
-            "simulation",
             lambda: printed.response_time,
             check_mean_response,
-            (
-                Variant("E[S] for E[S^eff]", lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0))),
-                Variant("d_J for d_j", lambda: partial(printed.response_time, d=printed.merged_wait)),
-            ),
+            {
+                "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0)),
+                "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
+            },
+            method="simulation",
         ),
     )

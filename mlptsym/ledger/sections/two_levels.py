@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, is_positive
 from mlptsym.ledger.exact.digits import DIGITS, ServiceLaw, value
 from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, mean, tail
@@ -341,17 +341,15 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[T(\theta)] = \mathbb E[S] + \gamma\theta\bar F(\theta) + d_1"
             r" + \bar F(\theta)\frac{\rho}{1-\rho}(\theta+d_1)",
             "eq. (29)",
-            "proof",
             lambda: response_time,
             check_response_time,
-            (
-                Variant("1 − γ for γ", lambda: lambda two: response_time(two) + (1 - 2 * gamma) * theta * two.tail),
-                Variant("ρ_1 for ρ", lambda: lambda two: response_time(replace(two, rho=two.rho_1))),
-                Variant(
-                    "θ left out of the last bracket",
-                    lambda: lambda two: response_time(two) - two.tail * two.rho / (1 - two.rho) * theta,
+            {
+                "1 − γ for γ": lambda: lambda two: response_time(two) + (1 - 2 * gamma) * theta * two.tail,
+                "ρ_1 for ρ": lambda: lambda two: response_time(replace(two, rho=two.rho_1)),
+                "θ left out of the last bracket": lambda: (
+                    lambda two: response_time(two) - two.tail * two.rho / (1 - two.rho) * theta
                 ),
-            ),
+            },
         ),
         Entry(
             "corollary-4.6",
@@ -359,39 +357,34 @@ def entries() -> tuple[Entry, ...]:
             r"d_1 = \frac{\lambda(\mathbb E[S_1^2]+\bar F(\theta)\mathbb E[S_2^2])}{2(1-\rho_1)},\quad"
             r" d_2 = \frac{\frac{\lambda\mathbb E[(S_2^{\mathrm{eff}})^2]}{2(1-\rho)}+\lambda\theta\mathbb E[S_1]}{1-\rho_1}",
             "corollary 4.6",
-            "proof",
             lambda: waits,
             check_corollary,
-            (
-                Variant("d_2 without λθE[S_1]", lambda: wait_without_arrivals),
-                Variant("ρ_2 without F̄(θ)", lambda: load_without_tail),
-            ),
+            {"d_2 without λθE[S_1]": lambda: wait_without_arrivals, "ρ_2 without F̄(θ)": lambda: load_without_tail},
         ),
         Entry(
             "eq-30",
             "T′(x) = F̄_L(x) B(x) (A(x)/B(x) − h_L(x))",
             r"T'(x) = \bar F_L(x)B(x)\Bigl(\frac{A(x)}{B(x)} - h_L(x)\Bigr)",
             "eq. (30)",
-            "proof",
             lambda: derivative,
             partial(check_derivative, package),
-            (
-                Variant("h_L added", lambda: lambda two, slope, hazard: derivative(two, slope, -hazard)),
-                Variant("F̄_L left out", lambda: lambda two, slope, hazard: derivative(two, slope, hazard) / two.tail),
-            ),
+            {
+                "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
+                "F̄_L left out": lambda: lambda two, slope, hazard: derivative(two, slope, hazard) / two.tail,
+            },
         ),
         Entry(
             "eq-30-digits",
             "(30) is the derivative of (29), at x = 200 and 700 for two laws with ℓ_C = 500",
             r"T'(x) = \frac{d}{dx}\mathbb E[T(q(x))]",
             "eq. (30)",
-            "digits",
             lambda: derivative,
             partial(check_derivative_digits, package),
-            (
-                Variant("q′ left out of A", lambda: lambda two, slope, hazard: derivative(two, sp.S.One, hazard)),
-                Variant("h_L added", lambda: lambda two, slope, hazard: derivative(two, slope, -hazard)),
-            ),
+            {
+                "q′ left out of A": lambda: lambda two, slope, hazard: derivative(two, sp.S.One, hazard),
+                "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
+            },
+            method="digits",
         ),
         Entry(
             "A",
@@ -399,23 +392,19 @@ def entries() -> tuple[Entry, ...]:
             r"A(x) = q'(x)\Bigl[\frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}Q + \gamma"
             r" + \frac{\rho}{1-\rho} + \frac{\lambda\gamma\bar F_L}{(1-\rho)^2}(q+d_1)\Bigr]",
             "appendix A",
-            "proof",
             lambda: part_A,
             partial(check_A, package),
-            (
-                Variant(
-                    "1 − ρ for (1 − ρ)²",
-                    lambda: (
-                        lambda two, slope: (
-                            part_A(two, slope)
-                            - slope * lam * gamma * two.tail * two.rho / (1 - two.rho) ** 2 * (two.theta + two.d_1)
-                        )
-                    ),
+            {
+                "1 − ρ for (1 − ρ)²": lambda: (
+                    lambda two, slope: (
+                        part_A(two, slope)
+                        - slope * lam * gamma * two.tail * two.rho / (1 - two.rho) ** 2 * (two.theta + two.d_1)
+                    )
                 ),
-                Variant("γ left out", lambda: lambda two, slope: part_A(two, slope) - slope * gamma),
-                Variant("E[S²] for E[S_2] in Q", lambda: lambda two, slope: part_A(two, slope, square_for_mean(two))),
-                Variant("q′ left out", lambda: lambda two, slope: part_A(two, sp.S.One)),
-            ),
+                "γ left out": lambda: lambda two, slope: part_A(two, slope) - slope * gamma,
+                "E[S²] for E[S_2] in Q": lambda: lambda two, slope: part_A(two, slope, square_for_mean(two)),
+                "q′ left out": lambda: lambda two, slope: part_A(two, sp.S.One),
+            },
         ),
         Entry(
             "B",
@@ -423,98 +412,81 @@ def entries() -> tuple[Entry, ...]:
             r"B(x) = \frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}\frac{\gamma^2q^2}{2} + \gamma q"
             r" + \frac{\rho}{1-\rho}(q+d_1) + \frac{\lambda\gamma\bar F_Lq}{(1-\rho)^2}(q+d_1)",
             "appendix A",
-            "proof",
             lambda: lambda two, slope: part_B(two),
             partial(check_B, package),
-            (
-                Variant(
-                    "γ² for γ²/2",
-                    lambda: (
-                        lambda two, slope: (
-                            part_B(two)
-                            + (
-                                lam
-                                * (1 + two.tail * two.rho / (1 - two.rho))
-                                / (1 - two.rho_1)
-                                * gamma**2
-                                * two.theta**2
-                                / 2
-                            )
+            {
+                "γ² for γ²/2": lambda: (
+                    lambda two, slope: (
+                        part_B(two)
+                        + (
+                            lam
+                            * (1 + two.tail * two.rho / (1 - two.rho))
+                            / (1 - two.rho_1)
+                            * gamma**2
+                            * two.theta**2
+                            / 2
                         )
-                    ),
+                    )
                 ),
-                Variant("times q′", lambda: lambda two, slope: slope * part_B(two)),
-                Variant("γq left out", lambda: lambda two, slope: part_B(two) - gamma * two.theta),
-            ),
+                "times q′": lambda: lambda two, slope: slope * part_B(two),
+                "γq left out": lambda: lambda two, slope: part_B(two) - gamma * two.theta,
+            },
         ),
         Entry(
             "Q",
             "Q = d_1 + q − (1 − γ)E[S_2], with E[S_2] and not E[S²]",
             r"Q(x) = d_1 + q - (1-\gamma)\mathbb E[S_2]",
             "appendix A, where the print can be read as E[S²]",
-            "proof",
             lambda: lambda two: two.Q,
             partial(check_Q, package),
-            (
-                Variant("E[S²] for E[S_2]", lambda: square_for_mean),
-                Variant("γ for 1 − γ", lambda: lambda two: two.d_1 + two.theta - gamma * two.mean_2),
-                Variant("q left out", lambda: lambda two: two.Q - two.theta),
-            ),
+            {
+                "E[S²] for E[S_2]": lambda: square_for_mean,
+                "γ for 1 − γ": lambda: lambda two: two.d_1 + two.theta - gamma * two.mean_2,
+                "q left out": lambda: lambda two: two.Q - two.theta,
+            },
         ),
         Entry(
             "B-positive",
             "B(x) > 0 for x > 0 and 0 < ρ < 1",
             r"B(x) > 0",
             "section 4.3, after eq. (30)",
-            "proof",
             lambda: lambda two, slope: part_B(two),
             partial(check_positive, package),
-            (
-                Variant("A(x) > 0", lambda: part_A),
-                Variant("with −γq", lambda: lambda two, slope: part_B(two) - 2 * gamma * two.theta),
-            ),
+            {"A(x) > 0": lambda: part_A, "with −γq": lambda: lambda two, slope: part_B(two) - 2 * gamma * two.theta},
         ),
         Entry(
             "jump",
             "A/B jumps by the factor 1/β at ℓ_C: q′ goes from 1 to 1/β, A/q′ and B are continuous",
             r"\frac{A(\ell_C^+)}{B(\ell_C^+)} = \frac1\beta\,\frac{A(\ell_C^-)}{B(\ell_C^-)}",
             "section 4.3, after eq. (30)",
-            "proof",
             lambda: 1 / beta,
             partial(check_jump, package, cache(jump_ratio)),
-            (
-                Variant("β for 1/β", lambda: beta),
-                Variant("1 − β", lambda: 1 - beta),
-            ),
+            {"β for 1/β": lambda: beta, "1 − β": lambda: 1 - beta},
         ),
         Entry(
             "jump-minimum",
             "ℓ_C is a strict local minimum if A(ℓ_C⁻)/B(ℓ_C⁻) < h_L(ℓ_C) < A(ℓ_C⁺)/B(ℓ_C⁺)",
             r"\frac{A(\ell_C^-)}{B(\ell_C^-)} < h_L(\ell_C) < \frac{A(\ell_C^+)}{B(\ell_C^+)}",
             "section 4.3, after eq. (30)",
-            "proof",
             lambda: (ratio, ratio + gap, ratio + 2 * gap),
             partial(check_strict_minimum, package),
-            (
-                Variant("A⁻/B⁻ > h > A⁺/B⁺", lambda: (ratio + 2 * gap, ratio + gap, ratio)),
-                Variant("h above both", lambda: (ratio, ratio + 2 * gap, ratio + gap)),
-                Variant("h below both", lambda: (ratio + gap, ratio, ratio + 2 * gap)),
-            ),
+            {
+                "A⁻/B⁻ > h > A⁺/B⁺": lambda: (ratio + 2 * gap, ratio + gap, ratio),
+                "h above both": lambda: (ratio, ratio + 2 * gap, ratio + gap),
+                "h below both": lambda: (ratio + gap, ratio, ratio + 2 * gap),
+            },
         ),
         Entry(
             "kink-two-levels",
             "at θ = ℓ_C the slope dT/dθ jumps up, by (1 − β) F̄_L B h_L: a kink that can be a minimum, never a maximum",
             r"T'(\theta)\Big|_{\ell_C^-}^{\ell_C^+} = (1-\beta)\bar F_L(\ell_C)B(\ell_C)h_L(\ell_C) > 0",
             "section 4.3; the paper has the jump of A/B only",
-            "proof",
             lambda: lambda survivors, B, hazard: (1 - beta) * survivors * B * hazard,
             partial(check_kink, package),
-            (
-                Variant(
-                    "1/β − 1 for 1 − β", lambda: lambda survivors, B, hazard: (1 / beta - 1) * survivors * B * hazard
-                ),
-                Variant("downward", lambda: lambda survivors, B, hazard: (beta - 1) * survivors * B * hazard),
-            ),
+            {
+                "1/β − 1 for 1 − β": lambda: lambda survivors, B, hazard: (1 / beta - 1) * survivors * B * hazard,
+                "downward": lambda: lambda survivors, B, hazard: (beta - 1) * survivors * B * hazard,
+            },
         ),
     )
 

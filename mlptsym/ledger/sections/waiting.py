@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step, Variant
+from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Claim, Equation, downward, everything, identities, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.printed import F, c, t
@@ -316,16 +316,15 @@ def work_one_cost_more(j: Any, k: Any) -> sp.Expr:
     return printed.merged_work(j, k) + (0 if j == k else c(j) * F(j))
 
 
-OVERTAKEN = (
-    Variant("v without c_{i−1}", lambda: partial(printed.overtaken, v=remaining_unpaid)),
-    Variant("v_j for v_{j+1}", lambda: partial(printed.overtaken, v=lambda i, k: printed.remaining(i - 1, k))),
-    Variant("c_r for c_{r−1} in the second sum", lambda: partial(printed.overtaken, lower=lower_with_next_cost)),
-    Variant("no restore costs in (20)", lambda: partial(printed.overtaken, merged=merged_without_costs)),
-    Variant(
-        "second sum left out",
-        lambda: lambda j, k: sp.S.Zero if j == k else printed.merged_occupied(j) * printed.remaining(j + 1, k),
+OVERTAKEN = {
+    "v without c_{i−1}": lambda: partial(printed.overtaken, v=remaining_unpaid),
+    "v_j for v_{j+1}": lambda: partial(printed.overtaken, v=lambda i, k: printed.remaining(i - 1, k)),
+    "c_r for c_{r−1} in the second sum": lambda: partial(printed.overtaken, lower=lower_with_next_cost),
+    "no restore costs in (20)": lambda: partial(printed.overtaken, merged=merged_without_costs),
+    "second sum left out": lambda: (
+        lambda j, k: sp.S.Zero if j == k else printed.merged_occupied(j) * printed.remaining(j + 1, k)
     ),
-)
+}
 
 
 def entries() -> tuple[Entry, ...]:
@@ -336,30 +335,25 @@ def entries() -> tuple[Entry, ...]:
             "d_J = (λE[(S^eff)²]/2 − O_J) / (1 − λ b_J)",
             r"d_J = \frac{\frac{\lambda}{2}\mathbb E[(S_k^{\mathrm{eff}})^2] - O_J}{1 - \lambda b_J}",
             "eq. (15)",
-            "proof",
             printed_wait,
             check_merged_wait,
-            (
-                Variant(
-                    "E[(S^eff)²] not halved",
-                    lambda: (arrival_rate * square - correction) / (1 - arrival_rate * work),
-                ),
-                Variant("O_J added", lambda: (arrival_rate * square / 2 + correction) / (1 - arrival_rate * work)),
-                Variant("divisor 1 − b_J", lambda: (arrival_rate * square / 2 - correction) / (1 - work)),
-            ),
+            {
+                "E[(S^eff)²] not halved": lambda: (arrival_rate * square - correction) / (1 - arrival_rate * work),
+                "O_J added": lambda: (arrival_rate * square / 2 + correction) / (1 - arrival_rate * work),
+                "divisor 1 − b_J": lambda: (arrival_rate * square / 2 - correction) / (1 - work),
+            },
         ),
         Entry(
             "eq-15-written-out",
             "(15)–(18) and the wait by pieces agree for k = 1, 2, 3 and every j",
             r"d_J = \frac{\lambda}{2}\,\frac{\mathbb E[X_j^2] + \sum_{r>j}\mathbb E[Y_r^2]}{1 - \lambda\mathbb E[X_j]}",
             "eqs. (15)–(18)",
-            "proof",
             lambda: printed.merged_wait,
             check_waits_written_out,
-            (
-                Variant("no correction", lambda: partial(printed.merged_wait, correction=lambda j, k: sp.S.Zero)),
-                Variant("b_J with one cost more", lambda: partial(printed.merged_wait, divisor=work_one_cost_more)),
-            ),
+            {
+                "no correction": lambda: partial(printed.merged_wait, correction=lambda j, k: sp.S.Zero),
+                "b_J with one cost more": lambda: partial(printed.merged_wait, divisor=work_one_cost_more),
+            },
         ),
         Entry(
             "eq-16",
@@ -367,7 +361,6 @@ def entries() -> tuple[Entry, ...]:
             r"O_J = \lambda\bar F(j\theta)\Bigl(j\theta + \sum_{r=1}^{j-1}c_r\Bigr)v_{j+1}"
             r" + \lambda\sum_{r=j+1}^{k-1}\bar F(r\theta)(\theta + c_{r-1})v_{r+1}",
             "eq. (16)",
-            "proof",
             lambda: printed.overtaken,
             check_overtaken,
             OVERTAKEN,
@@ -377,7 +370,6 @@ def entries() -> tuple[Entry, ...]:
             "(16) for k = 2, 3, 4 and every j",
             r"O_J = \lambda\sum_{r>j}\mathbb E[X_{r-1}Y_r]",
             "eq. (16)",
-            "proof",
             lambda: printed.overtaken,
             check_overtaken_written_out,
             OVERTAKEN,
@@ -387,10 +379,9 @@ def entries() -> tuple[Entry, ...]:
             "for j = k nothing is overtaken: O_J = 0, and v_{k+1} never occurs",
             r"O_k = 0",
             "eq. (16) at j = k, where the paper leaves v_{k+1} undefined",
-            "proof",
             lambda: printed.overtaken,
             check_last_level,
-            (Variant("(16) taken at its word, with F̄(kθ) v_{k+1}", lambda: overtaken_as_printed),),
+            {"(16) taken at its word, with F̄(kθ) v_{k+1}": lambda: overtaken_as_printed},
         ),
         Entry(
             "eq-17",
@@ -398,104 +389,90 @@ def entries() -> tuple[Entry, ...]:
             r"b_J = \begin{cases}\mathbb E[\min\{S, j\theta\}] + \sum_{r=1}^{j-1}c_r\bar F(r\theta) & j<k\\"
             r"\mathbb E[S_k^{\mathrm{eff}}] & j=k\end{cases}",
             "eq. (17)",
-            "proof",
             lambda: printed.merged_work,
             check_merged_work,
-            (
-                Variant("sum up to j", lambda: work_one_cost_more),
-                Variant("min(S, t_J) for j = k as well", lambda: lambda j, k: printed.merged_work(j, None)),
-            ),
+            {
+                "sum up to j": lambda: work_one_cost_more,
+                "min(S, t_J) for j = k as well": lambda: lambda j, k: printed.merged_work(j, None),
+            },
         ),
         Entry(
             "eq-17-written-out",
             "(17) for k = 1 … 4 and every j",
             r"b_J = \mathbb E[X_j]",
             "eq. (17)",
-            "proof",
             lambda: printed.merged_work,
             check_merged_work_written_out,
-            (Variant("sum up to j", lambda: work_one_cost_more),),
+            {"sum up to j": lambda: work_one_cost_more},
         ),
         Entry(
             "eq-18",
             "v_i = E[S − t_{i−1} + Σ_{r=i−1}^{k−1} c_r 1{S > t_r} | S > t_{i−1}], i = 2 … k",
             r"v_i = \mathbb E\Bigl[S-(i-1)\theta+\sum_{r=i-1}^{k-1}c_r\mathbf 1\{S>r\theta\}\,\Big|\,S>(i-1)\theta\Bigr]",
             "eq. (18)",
-            "proof",
             lambda: printed.remaining,
             check_remaining,
-            (
-                Variant("sum from r = i", lambda: remaining_unpaid),
-                Variant("not conditioned on S > t_{i−1}", lambda: printed.remaining_mean),
-            ),
+            {
+                "sum from r = i": lambda: remaining_unpaid,
+                "not conditioned on S > t_{i−1}": lambda: printed.remaining_mean,
+            },
         ),
         Entry(
             "eq-18-written-out",
             "(18) for k = 2, 3, 4 and every i",
             r"v_i = \mathbb E[Y_i + \dots + Y_k \mid S > t_{i-1}]",
             "eq. (18)",
-            "proof",
             lambda: printed.remaining,
             check_remaining_written_out,
-            (
-                Variant("sum from r = i", lambda: remaining_unpaid),
-                Variant("v_{i+1} for v_i", lambda: remaining_shifted),
-            ),
+            {"sum from r = i": lambda: remaining_unpaid, "v_{i+1} for v_i": lambda: remaining_shifted},
         ),
         Entry(
             "eq-19",
             "X_J = min(S, t_J) + Σ_{r<J} c_r 1{S > t_r}; b_J is its expectation, which (19) leaves out",
             r"b_J = \mathbb E\Bigl[\min\{S, j\theta\} + \sum_{r=1}^{j-1}c_r\mathbf 1\{S>r\theta\}\Bigr]",
             "eq. (19)",
-            "proof",
             lambda: printed.work,
             check_work_variable,
-            (
-                Variant("sum up to j", lambda: lambda j: printed.work(j) + c(j) * Indicator(service, t(j))),
-                Variant("costs paid by every job", lambda: lambda j: sp.Min(service, t(j)) + total(c, 1, j - 1)),
-            ),
+            {
+                "sum up to j": lambda: lambda j: printed.work(j) + c(j) * Indicator(service, t(j)),
+                "costs paid by every job": lambda: lambda j: sp.Min(service, t(j)) + total(c, 1, j - 1),
+            },
         ),
         Entry(
             "eq-20",
             "the merged levels serve a job that will go on with probability λF̄(t_J)(t_J + Σ_{r<J} c_r)",
             r"\lambda\bar F(j\theta)\Bigl(j\theta + \sum_{r=1}^{j-1}c_r\Bigr)",
             "eq. (20)",
-            "proof",
             lambda: printed.merged_occupied,
             check_merged_occupied,
-            (
-                Variant("no restore costs", lambda: merged_without_costs),
-                Variant("sum up to j", lambda: lambda j: printed.merged_occupied(j) + arrival_rate * F(j) * c(j)),
-            ),
+            {
+                "no restore costs": lambda: merged_without_costs,
+                "sum up to j": lambda: lambda j: printed.merged_occupied(j) + arrival_rate * F(j) * c(j),
+            },
         ),
         Entry(
             "eq-21",
             "level r > J serves a job that will go on with probability λF̄(t_r)(θ_r + c_{r−1})",
             r"\lambda\bar F(r\theta)(\theta + c_{r-1})",
             "eq. (21)",
-            "proof",
             lambda: printed.lower_occupied,
             check_lower_occupied,
-            (
-                Variant("c_r for c_{r−1}", lambda: lower_with_next_cost),
-                Variant("F̄(t_{r−1}) for F̄(t_r)", lambda: lambda r: printed.lower_occupied(r) * F(r - 1) / F(r)),
-            ),
+            {
+                "c_r for c_{r−1}": lambda: lower_with_next_cost,
+                "F̄(t_{r−1}) for F̄(t_r)": lambda: lambda r: printed.lower_occupied(r) * F(r - 1) / F(r),
+            },
         ),
         Entry(
             "eq-22",
             "d_J = λ d_J b_J + λE[(S^eff)²]/2 − O_J",
             r"d_J = \lambda d_J b_J + \frac{\lambda}{2}\mathbb E[(S_k^{\mathrm{eff}})^2] - O_J",
             "eq. (22)",
-            "proof",
             lambda: arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait,
             check_balance,
-            (
-                Variant("O_J not taken off", lambda: arrival_rate * wait * work + arrival_rate * square / 2 - wait),
-                Variant(
-                    "λ d_J twice",
-                    lambda: 2 * arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait,
-                ),
-            ),
+            {
+                "O_J not taken off": lambda: arrival_rate * wait * work + arrival_rate * square / 2 - wait,
+                "λ d_J twice": lambda: 2 * arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait,
+            },
         ),
         Entry(
             "lemma-4.3",
@@ -503,7 +480,6 @@ def entries() -> tuple[Entry, ...]:
             r"\lambda\mathbb E[(S_k^{\mathrm{eff}})^2] - 2O_J"
             r" = \lambda\Bigl(\mathbb E[X_J^2] + \sum_{r>J}\mathbb E[Y_r^2]\Bigr)",
             "lemma 4.3",
-            "proof",
             lambda: printed.overtaken,
             check_merged_queue,
             OVERTAKEN,
@@ -513,113 +489,100 @@ def entries() -> tuple[Entry, ...]:
             "d_j = (d_J + λ a_{j−1} E[X_{j−1}]) / (1 − λE[X_{j−1}]), with (24) and (25) on the way",
             r"d_j = \frac{d_J + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]}",
             "eq. (23)",
-            "proof",
             lambda: total_delay,
             check_total_delay,
-            (
-                Variant("a_{j−1} left out", lambda: lambda d, a, x: total_delay(d, 0, x)),
-                Variant("λ left out of the divisor", lambda: lambda d, a, x: (d + arrival_rate * a * x) / (1 - x)),
-            ),
+            {
+                "a_{j−1} left out": lambda: lambda d, a, x: total_delay(d, 0, x),
+                "λ left out of the divisor": lambda: lambda d, a, x: (d + arrival_rate * a * x) / (1 - x),
+            },
         ),
         Entry(
             "eq-23-a",
             "a_J = t_J + Σ_{r<J} c_r, the time given to a job before it reaches level J + 1",
             r"a_{j-1} = (j-1)\theta + \sum_{r=1}^{j-2}c_r",
             "eq. (23)",
-            "proof",
             lambda: printed.before,
             check_before,
-            (Variant("sum up to j − 1", lambda: lambda j: printed.before(j) + c(j - 1)),),
+            {"sum up to j − 1": lambda: lambda j: printed.before(j) + c(j - 1)},
         ),
         Entry(
             "eq-23-X",
             "E[X_J] = E[min(S, t_J)] + Σ_{r<J} c_r F̄(t_r), the time a new arrival takes ahead of a level-(J+1) job",
             r"\mathbb E[X_{j-1}] = \mathbb E[\min\{S,(j-1)\theta\}] + \sum_{r=1}^{j-2}c_r\bar F(r\theta)",
             "eq. (23)",
-            "proof",
             lambda: printed.interrupting,
             check_interrupting,
-            (
-                Variant("sum up to j − 1", lambda: lambda j: printed.interrupting(j) + c(j - 1) * F(j - 1)),
-                Variant("min(S, t_j)", lambda: lambda j: printed.interrupting(j + 1) - c(j - 1) * F(j - 1)),
-            ),
+            {
+                "sum up to j − 1": lambda: lambda j: printed.interrupting(j) + c(j - 1) * F(j - 1),
+                "min(S, t_j)": lambda: lambda j: printed.interrupting(j + 1) - c(j - 1) * F(j - 1),
+            },
         ),
         Entry(
             "eq-23-written-out",
             "(23) for k = 1, 2, 3 and every j",
             r"d_j = \frac{d_J + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]}",
             "eq. (23)",
-            "proof",
             lambda: printed.waiting_time,
             check_waiting_time_written_out,
-            (
-                Variant(
-                    "a_j for a_{j−1}", lambda: partial(printed.waiting_time, ahead=lambda j: printed.before(j + 1))
+            {
+                "a_j for a_{j−1}": lambda: partial(printed.waiting_time, ahead=lambda j: printed.before(j + 1)),
+                "E[X_j] for E[X_{j−1}]": lambda: partial(
+                    printed.waiting_time, new=lambda j: printed.interrupting(j + 1)
                 ),
-                Variant(
-                    "E[X_j] for E[X_{j−1}]",
-                    lambda: partial(printed.waiting_time, new=lambda j: printed.interrupting(j + 1)),
-                ),
-            ),
+            },
         ),
         Entry(
             "eq-23-a-written-out",
             "a_{j−1} for j = 1 … 4",
             r"a_{j-1} = (j-1)\theta + \sum_{r=1}^{j-2}c_r",
             "eq. (23)",
-            "proof",
             lambda: printed.before,
             check_before_written_out,
-            (Variant("sum up to j − 1", lambda: lambda j: printed.before(j) + c(j - 1)),),
+            {"sum up to j − 1": lambda: lambda j: printed.before(j) + c(j - 1)},
         ),
         Entry(
             "eq-24",
             "new arrivals delay a j-job by λ(d_J + a_{j−1}) E[X_{j−1}] / (1 − λE[X_{j−1}])",
             r"\frac{\lambda(d_J + a_{j-1})\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]}",
             "eq. (24)",
-            "proof",
             lambda: delay_by_arrivals,
             check_delay_by_arrivals,
-            (
-                Variant("arrivals during d_J only", lambda: lambda d, a, x: delay_by_arrivals(d, 0, x)),
-                Variant(
-                    "no busy periods, only the arrivals themselves", lambda: lambda d, a, x: arrival_rate * (d + a) * x
-                ),
-            ),
+            {
+                "arrivals during d_J only": lambda: lambda d, a, x: delay_by_arrivals(d, 0, x),
+                "no busy periods, only the arrivals themselves": lambda: lambda d, a, x: arrival_rate * (d + a) * x,
+            },
         ),
         Entry(
             "eq-25",
             "d_j = d_J + λ(d_J + a_{j−1}) E[X_{j−1}] / (1 − λE[X_{j−1}])",
             r"d_j = d_J + \frac{\lambda(d_J + a_{j-1})\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]}",
             "eq. (25)",
-            "proof",
             lambda: lambda d, a, x: d + delay_by_arrivals(d, a, x),
             check_total_delay,
-            (
-                Variant("d_J left out", lambda: delay_by_arrivals),
-                Variant("λ left out", lambda: lambda d, a, x: d + delay_by_arrivals(d, a, x) / arrival_rate),
-            ),
+            {
+                "d_J left out": lambda: delay_by_arrivals,
+                "λ left out": lambda: lambda d, a, x: d + delay_by_arrivals(d, a, x) / arrival_rate,
+            },
         ),
         Entry(
             "lemma-4.4",
             "(23) follows from the mean wait d_J and the busy periods of X_{j−1}; d_1 = d_J",
             r"d_j = \frac{d_J + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]},\quad d_1 = d_J",
             "lemma 4.4",
-            "proof",
             lambda: (total_delay, printed.before, printed.interrupting),
             check_job_wait,
-            (
-                Variant(
-                    "a_{j−1} left out",
-                    lambda: (lambda d, a, x: total_delay(d, 0, x), printed.before, printed.interrupting),
+            {
+                "a_{j−1} left out": lambda: (
+                    lambda d, a, x: total_delay(d, 0, x),
+                    printed.before,
+                    printed.interrupting,
                 ),
-                Variant(
-                    "a_{j−1} with c_{j−1}",
-                    lambda: (total_delay, lambda j: printed.before(j) + c(j - 1), printed.interrupting),
+                "a_{j−1} with c_{j−1}": lambda: (
+                    total_delay,
+                    lambda j: printed.before(j) + c(j - 1),
+                    printed.interrupting,
                 ),
-                Variant(
-                    "E[X_{j−1}] without costs", lambda: (total_delay, printed.before, lambda j: printed.served(j - 1))
-                ),
-            ),
+                "E[X_{j−1}] without costs": lambda: (total_delay, printed.before, lambda j: printed.served(j - 1)),
+            },
         ),
     )

@@ -1,0 +1,111 @@
+"""How a claim of the paper is judged: reproduced, within the paper's simulation error, or not reproduced.
+
+A number is *reproduced* if the theory's value rounds to it; else it is *within the paper's simulation error* if it is as
+close to the theory as a simulation of the paper's scale brings it, at a family-wise level of five per cent.  A statement
+about a sweep is *reproduced* if it holds within a factor of two about the paper's own parameter, as the paper does not
+print the ranges of its sweeps.  The range in which it does hold, of that of figure 10, is computed and given with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlptsym.ledger.entry import Method
+from mlptsym.ledger.paper.evidence import Estimate
+
+__all__ = ["NOT_REPRODUCED", "REPRODUCED", "WITHIN_ERROR", "Finding", "PaperClaim", "judged"]
+
+REPRODUCED, WITHIN_ERROR, NOT_REPRODUCED = "reproduced", "within the paper's simulation error", "not reproduced"
+LEVEL, GAINS = 0.05, 8
+"""Probability that any of the paper's eight simulated numbers is refused though its simulation was right."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the package says about a claim.
+
+    Attributes
+    ----------
+    theory, simulation : str
+        The package's values; where there is none, why.
+    verdict : str
+        Reproduced, within the paper's simulation error, or not reproduced.
+    reason : str
+        Why, and where the claim holds.
+    """
+
+    theory: str
+    simulation: str
+    verdict: str
+    reason: str
+
+    @classmethod
+    def of(cls, theory: str, simulation: str, right: bool, reason: str) -> Finding:
+        """What was found about a statement that holds or does not."""
+        return cls(theory, simulation, REPRODUCED if right else NOT_REPRODUCED, reason)
+
+
+@dataclass(frozen=True)
+class PaperClaim:
+    """A claim of the paper, and how it is decided.
+
+    Attributes
+    ----------
+    name, statement, latex, source : str
+        As for an `Entry`.
+    paper : str
+        The paper's value, or its words.
+    stated : Any
+        The same for the computer.
+    decide : callable
+        What is stated ↦ `Finding`.
+    verdict : str
+        The verdict on record.
+    variants : mapping of str to Any
+        Other statements, in words and for the computer, which get another verdict.
+    method : {"digits", "simulation"}
+        Whether a simulation takes part in the verdict.
+    """
+
+    name: str
+    statement: str
+    latex: str
+    source: str
+    paper: str
+    stated: Any
+    decide: Callable[[Any], Finding]
+    verdict: str
+    variants: Mapping[str, Any]
+    method: Method = "digits"
+
+
+def judged(stated: float, unit: float, theory: float, samples: Sequence[float] = (), seeds: int = 1) -> tuple[str, str]:
+    """Verdict on a number printed to a unit, and the reason.
+
+    Parameters
+    ----------
+    stated, unit : float
+        The number and the unit of its last digit.
+    theory : float
+        The exact value.
+    samples : sequence of float
+        One simulated value a seed; none if the number does not come from a simulation.
+    seeds : int
+        Of a simulation at the paper's scale, whose mean has the standard deviation of the samples over √seeds.
+    """
+    from scipy.special import stdtrit
+
+    if abs(stated - theory) <= unit / 2 * (1 + 1e-9):
+        return REPRODUCED, "the exact value rounds to the paper's"
+    difference = f"the paper is {abs(stated - theory):.3g} {'above' if stated > theory else 'below'} the exact value"
+    if not len(samples):
+        return NOT_REPRODUCED, difference
+    error = Estimate.of(samples).error * math.sqrt(len(samples) / seeds)
+    allowed = -float(stdtrit(len(samples) - 1, LEVEL / 2 / GAINS))
+    score = abs(stated - theory) / error
+    words = f"{difference}, {score:.1f} standard errors of a simulation of its scale "
+    words += f"({error:.2g}, from {len(samples)} traces; up to {allowed:.1f} is within)"
+    return (WITHIN_ERROR if score <= allowed else NOT_REPRODUCED), words
