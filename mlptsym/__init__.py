@@ -8,22 +8,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mlptsym.laws import HOMES
+
 if TYPE_CHECKING:
+    from mlptsym.laws.deterministic import Deterministic
+    from mlptsym.laws.empirical import Empirical
+    from mlptsym.laws.erlang import Erlang
+    from mlptsym.laws.exponential import Exponential
+    from mlptsym.laws.gamma import Gamma
+    from mlptsym.laws.hyper_exponential import HyperExponential
+    from mlptsym.laws.log_normal import LogNormal
+    from mlptsym.laws.lomax import Lomax
+    from mlptsym.laws.uniform import Uniform
+    from mlptsym.laws.weibull import Weibull
     from mlptsym.numeric.capped import CappedGittins
     from mlptsym.numeric.distribution import response_time_distribution
     from mlptsym.numeric.gittins import gittins_index
-    from mlptsym.numeric.laws import (
-        Deterministic,
-        Empirical,
-        Erlang,
-        Exponential,
-        Gamma,
-        HyperExponential,
-        LogNormal,
-        Lomax,
-        Uniform,
-        Weibull,
-    )
     from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
     from mlptsym.numeric.objectives import best_quantum_for, mean_slowdown
     from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
@@ -77,18 +77,6 @@ _HOMES = {
     "mlptsym.numeric.capped": ("CappedGittins",),
     "mlptsym.numeric.distribution": ("response_time_distribution",),
     "mlptsym.numeric.gittins": ("gittins_index",),
-    "mlptsym.numeric.laws": (
-        "Deterministic",
-        "Empirical",
-        "Erlang",
-        "Exponential",
-        "Gamma",
-        "HyperExponential",
-        "LogNormal",
-        "Lomax",
-        "Uniform",
-        "Weibull",
-    ),
     "mlptsym.numeric.memory": ("AffineMemory", "LinearMemory", "SaturatingMemory"),
     "mlptsym.numeric.objectives": ("best_quantum_for", "mean_slowdown"),
     "mlptsym.numeric.optimum": ("optimal_quantum", "rule_of_thumb"),
@@ -101,7 +89,9 @@ _HOMES = {
     "mlptsym.sweeps": ("parallel",),
     "mlptsym.validation": ("ParameterError",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names} | HOMES
+
+__all__ += [name for name in HOMES if name not in __all__]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ Never another exception, a warning, a NaN, or a hang.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import math
 from collections.abc import Callable
@@ -62,6 +63,8 @@ from mlptsym.fitting.report import (
     verdict,
     write_report,
 )
+from mlptsym.laws import size_laws
+from mlptsym.laws.base import SizeLaw
 from mlptsym.ledger.claims.decision import decide
 from mlptsym.ledger.claims.grammar import parse
 from mlptsym.ledger.claims.tree import ClaimError
@@ -185,26 +188,22 @@ def _derivation(step: Any) -> Any:
 SMALL_RUN = {"jobs": 30, "warmup": 3, "seeds": 2, "root_seed": 1, "control": False, "workers": 1}
 COUNTS = st.one_of(st.integers(-2, 40), ANYTHING.filter(lambda value: not (type(value) is int and value > 40)))
 FEW = dict.fromkeys(("jobs", "warmup", "seeds"), COUNTS)
+
+
+def good_parameters(law: type[SizeLaw]) -> dict[str, Any]:
+    return dict(zip(inspect.signature(law).parameters, law.examples[0], strict=True))
+
+
 LAW_METHODS = [
     Call(method, words, 4)
-    for law in (mq.Exponential(1.0), mq.HyperExponential([0.5, 0.5], [1, 2]), mq.Lomax(1.5, 1), mq.Deterministic(1),
-                mq.Empirical([1, 2]))
+    for law in (law(*law.examples[0]) for law in size_laws().values())
     for method, words in (
         (law.density, {"x": 1.0}), (law.tail, {"x": 1.0}), (law.hazard, {"x": 1.0}), (law.moment, {"order": 1}),
         (law.upper_moment, {"order": 1, "x": 1.0}), (law.sample, {"generator": GENERATOR, "count": 2}),
     )
 ]  # fmt: skip
 CALLS = _by_name(
-    Call(mq.Exponential, {"rate": 1.0}),
-    Call(mq.LogNormal, {"mu": 1.0, "sigma": 1.0}),
-    Call(mq.Weibull, {"shape": 1.0, "scale": 1.0}),
-    Call(mq.Gamma, {"shape": 1.0, "scale": 1.0}),
-    Call(mq.Erlang, {"stages": 2, "rate": 1.0}),
-    Call(mq.HyperExponential, {"probabilities": [0.5, 0.5], "rates": [1.0, 2.0]}),
-    Call(mq.Lomax, {"shape": 2.0, "scale": 1.0}),
-    Call(mq.Uniform, {"low": 1.0, "high": 2.0}),
-    Call(mq.Deterministic, {"value": 1.0}),
-    Call(mq.Empirical, {"samples": [1.0, 2.0]}),
+    *(Call(law, good_parameters(law)) for law in size_laws().values()),
     Call(mq.LinearMemory, {"slope": 1.0}),
     Call(mq.AffineMemory, {"base": 1.0, "slope": 1.0}),
     Call(mq.SaturatingMemory, {"slope": 1.0, "window": 1.0, "base": 0.0}),

@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 from mlptsym.batch import running
 from mlptsym.batch.execution import Outcome
 from mlptsym.cli import main
-from mlptsym.cli.options import MEMORY_SYNTAX, SIZE_SYNTAX
+from mlptsym.cli.options import MEMORY_SYNTAX
 from mlptsym.figures import FigureData, runner
 from mlptsym.figures.site import build
+from mlptsym.laws import size_laws
 from mlptsym.ledger.paper import claims as paper_claims
 
 SECONDS = 20.0
@@ -45,7 +46,7 @@ WORDS = st.one_of(
     NUMBERS,
     LISTS,
     NUMBERS.map("{}x".format),
-    st.builds("{}:{}".format, st.sampled_from([*SIZE_SYNTAX, *MEMORY_SYNTAX]), LISTS | TEXTS),
+    st.builds("{}:{}".format, st.sampled_from([*map(str.lower, size_laws()), *MEMORY_SYNTAX]), LISTS | TEXTS),
     st.builds(
         "{}={}".format, st.sampled_from(["mean", "p99", "mean-slowdown", "gamma", "levels", ""]), NUMBERS | TEXTS
     ),

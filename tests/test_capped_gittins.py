@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from mlptsym import Empirical, Exponential, HyperExponential, LogNormal, Lomax, Uniform, Weibull
+from mlptsym.laws.base import SizeLaw
 from mlptsym.numeric.capped import CappedGittins
 from mlptsym.numeric.gittins_table import GittinsTable, gittins_table
-from mlptsym.numeric.laws import Empirical, Exponential, HyperExponential, LogNormal, Lomax, SizeLaw, Uniform, Weibull
 from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.queue import Queue

@@ -9,8 +9,9 @@ import sympy as sp
 from scipy import special
 
 from mlptsym.compile import UnsupportedFunctionError, compile_expressions
-from mlptsym.symbolic.laws import LAWS, point
+from mlptsym.laws import size_laws
 from mlptsym.symbolic.moments import Indicator, UpperMoment
+from mlptsym.symbolic.size_law import point
 from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
 
 x, y = sp.symbols("x y", real=True)
@@ -82,8 +83,8 @@ def test_known_values_of_folded_functions():
 
 def test_the_far_tail_survives_shared_subexpressions():
     """Sharing negates arguments, and erfc(−z) must not become 2 − erfc(z), which has no digits left in the tail."""
-    mu, sigma = LAWS["LogNormal"]().parameters
-    moments = [LAWS["LogNormal"]().closed_moment(order) for order in range(4)]
+    mu, sigma = size_laws()["LogNormal"].formulas().parameters
+    moments = [size_laws()["LogNormal"].formulas().closed_moment(order) for order in range(4)]
     function = compile_expressions({"mu": mu, "sigma": sigma, "x": point}, moments)
     deviations = np.array([0.0, 5.0, 20.0, 36.0])
     for order, values in enumerate(function(5.0, 0.9, np.exp(5 + 0.9 * deviations))):

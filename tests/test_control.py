@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mlptsym import Deterministic, Empirical, Exponential, LogNormal, Lomax, Uniform, Weibull
 from mlptsym.numeric.capped import CappedGittins
-from mlptsym.numeric.laws import Deterministic, Empirical, Exponential, LogNormal, Lomax, Uniform, Weibull
 from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue

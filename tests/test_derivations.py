@@ -15,11 +15,11 @@ import pytest
 import sympy as sp
 from nbval_runs import run_nbval
 
+from mlptsym import Gamma
 from mlptsym.figures.parameters import read_parameters
 from mlptsym.ledger.entry import RESULTS
 from mlptsym.ledger.registry import all_entries
 from mlptsym.ledger.render.display import at_queue, derivation, refutations, value, verdicts
-from mlptsym.numeric.laws import Gamma
 from mlptsym.numeric.policies import MLPT
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import mean_response_time as numeric_response_time

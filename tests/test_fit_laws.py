@@ -13,7 +13,7 @@ import mlptsym as mq
 from mlptsym import ParameterError
 from mlptsym.fitting import laws as fitting
 from mlptsym.fitting.laws import FittedLaw, Sample, fit_laws, quantile_pairs
-from mlptsym.numeric.laws import SizeLaw
+from mlptsym.laws.base import SizeLaw
 
 LAWS: dict[str, SizeLaw] = {
     "Exponential": mq.Exponential(0.01),

@@ -14,10 +14,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlptsym.numeric import gittins, service_hazard
-from mlptsym.numeric.gittins import first_edges, gittins_index
-from mlptsym.numeric.gittins_table import gittins_table
-from mlptsym.numeric.laws import (
+from mlptsym import (
     Deterministic,
     Empirical,
     Erlang,
@@ -26,13 +23,16 @@ from mlptsym.numeric.laws import (
     HyperExponential,
     LogNormal,
     Lomax,
-    SizeLaw,
     Uniform,
     Weibull,
 )
+from mlptsym.laws import size_laws
+from mlptsym.laws.base import SizeLaw
+from mlptsym.numeric import gittins, service_hazard
+from mlptsym.numeric.gittins import first_edges, gittins_index
+from mlptsym.numeric.gittins_table import gittins_table
 from mlptsym.numeric.queue import Queue
 from mlptsym.symbolic import gittins as symbolic
-from mlptsym.symbolic.laws import LAWS
 from mlptsym.symbolic.symbols import age, slowdown_factor
 from mlptsym.validation import ParameterError
 
@@ -68,7 +68,7 @@ class TestEfficiency:
     @pytest.mark.parametrize(("attained", "quantum"), [(0, 1), (sp.Rational(1, 2), 2), (3, sp.Rational(1, 10))])
     def test_it_is_what_its_definition_says(self, attained: Any, quantum: Any) -> None:
         """P(S − a ≤ Δ | S > a) / E[min{S − a, Δ} | S > a], both by quadrature, for an Erlang law."""
-        law = LAWS["Erlang"]()
+        law = size_laws()["Erlang"].formulas()
         values = dict(zip(law.parameters, (3, sp.Rational(4, 5)), strict=True))
         ours = symbolic.under_law(symbolic.efficiency(attained, quantum), law).subs(values)
         with mp.workdps(30):
@@ -92,18 +92,18 @@ class TestClosedCases:
     """Lemma 4.1: G = h and Δ* = 0 where the hazard falls; a constant hazard makes every Δ optimal."""
 
     def test_exponential(self) -> None:
-        law = LAWS["Exponential"]()
+        law = size_laws()["Exponential"].formulas()
         (rate,) = law.parameters
         assert symbolic.closed_index(law) == symbolic.ClosedIndex(rate, sp.oo)
         assert sp.simplify(symbolic.under_law(symbolic.efficiency(), law) - rate) == 0
 
     def test_lomax(self) -> None:
-        law = LAWS["Lomax"]()
+        law = size_laws()["Lomax"].formulas()
         shape, scale = law.parameters
         assert symbolic.closed_index(law) == symbolic.ClosedIndex(shape / (scale + age), sp.S.Zero)
 
     def test_weibull_of_a_shape_below_one(self) -> None:
-        law, excess = LAWS["Weibull"](), sp.Symbol("s", positive=True)
+        law, excess = size_laws()["Weibull"].formulas(), sp.Symbol("s", positive=True)
         shape, scale = law.parameters
         below = 1 / (1 + excess)
         found = symbolic.closed_index(law, {shape: below})
@@ -111,7 +111,7 @@ class TestClosedCases:
         assert sp.simplify(found.index / (below / scale * (age / scale) ** (below - 1)) - 1) == 0
 
     def test_mixture_of_two_different_exponentials(self) -> None:
-        law, excess = LAWS["HyperExponential"](2), sp.Symbol("s", positive=True)
+        law, excess = size_laws()["HyperExponential"].formulas(2), sp.Symbol("s", positive=True)
         p, q, slow, fast = law.parameters
         found = symbolic.closed_index(law, {fast: slow + excess})
         assert found.quantum == 0
@@ -121,7 +121,7 @@ class TestClosedCases:
     @pytest.mark.parametrize("name", ["Weibull", "Erlang", "LogNormal"])
     def test_nothing_is_claimed_of_other_hazards(self, name: str) -> None:
         with pytest.raises(ValueError, match="is not shown to be constant or to fall"):
-            symbolic.closed_index(LAWS[name]())
+            symbolic.closed_index(size_laws()[name].formulas())
 
     @pytest.mark.parametrize(
         "law",

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mlptsym as mq
+from mlptsym.laws.base import SizeLaw
 from mlptsym.numeric.gradient import quantum_slopes, response_gradient
-from mlptsym.numeric.laws import SizeLaw
 from mlptsym.symbolic.gradient import boundary_slope, level_slopes, piece_integrands, waiting_slopes
 from mlptsym.symbolic.moments import Density
 

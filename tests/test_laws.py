@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from mlptsym.numeric.laws import (
-    SIZE_LAWS,
+from mlptsym import (
     Deterministic,
     Empirical,
     Erlang,
@@ -25,13 +24,13 @@ from mlptsym.numeric.laws import (
     HyperExponential,
     LogNormal,
     Lomax,
-    SizeLaw,
     Uniform,
     Weibull,
-    law_parameters,
 )
-from mlptsym.symbolic.laws import LAWS, moment_defects, point, potential_defect
+from mlptsym.laws import size_laws
+from mlptsym.laws.base import SizeLaw
 from mlptsym.symbolic.moments import Indicator
+from mlptsym.symbolic.size_law import moment_defects, point, potential_defect
 from mlptsym.validation import ParameterError
 
 ORDERS = range(4)
@@ -140,7 +139,7 @@ def reference_moment(law):
 
 def symbolic_law(law):
     """The symbolic law of a numeric one and its parameters as numbers, exact in 70 digits."""
-    symbolic = LAWS[type(law).__name__](*(law.phases or ([len(law.samples)] if isinstance(law, Empirical) else [])))
+    symbolic = law.formulas(*law.kind[1])
     return symbolic, dict(zip(symbolic.parameters, (sp.Float(p, 70) for p in law.parameters), strict=True))
 
 
@@ -161,16 +160,16 @@ def condition(law, order, x):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("name", sorted(LAWS))
+@pytest.mark.parametrize("name", sorted(size_laws()))
 def test_closed_forms_are_proved(name, order):
     """Derivative −x^n f(x), E[L^n] at the lower end (one for n = 0), zero at the upper end."""
-    defects = moment_defects(LAWS[name](), order)
+    defects = moment_defects(size_laws()[name].formulas(), order)
     assert (defects.derivative, defects.start, defects.end) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("name", sorted(set(LAWS) - {"Deterministic", "Empirical"}))
+@pytest.mark.parametrize("name", sorted(set(size_laws()) - {"Deterministic", "Empirical"}))
 def test_wrong_closed_forms_are_caught(name):
-    law = LAWS[name]()
+    law = size_laws()[name].formulas()
     scale = law.parameters[-1]
     wrong = {
         "derivative": replace(law, closed_moment=lambda n: law.closed_moment(n) * (1 + point / scale) ** 0 * 2),
@@ -183,7 +182,7 @@ def test_wrong_closed_forms_are_caught(name):
 
 @pytest.mark.parametrize("name", ["Deterministic", "Empirical"])
 def test_wrong_steps_are_caught(name):
-    law = LAWS[name]()
+    law = size_laws()[name].formulas()
     changed = replace(law, closed_moment=lambda n: 2 * law.closed_moment(n))
     assert moment_defects(changed, 1).derivative != 0
     assert moment_defects(replace(law, moment=lambda n: law.moment(n + 1)), 1).start != 0
@@ -192,7 +191,7 @@ def test_wrong_steps_are_caught(name):
 @pytest.mark.parametrize("order", ORDERS)
 def test_potential_of_the_power_law(order):
     """A function with the derivative −x^n f(x) that is finite for every shape, zero at zero."""
-    law = LAWS["Lomax"]()
+    law = size_laws()["Lomax"].formulas()
     assert potential_defect(law, order) == 0
     assert sp.simplify(law.potential(order).subs(point, 0)) == 0
     wrong = replace(law, potential=lambda n: law.potential(n) + point)
@@ -201,7 +200,7 @@ def test_potential_of_the_power_law(order):
 
 def test_other_laws_have_no_potential():
     with pytest.raises(ValueError, match="Exponential has no potential"):
-        potential_defect(LAWS["Exponential"](), 2)
+        potential_defect(size_laws()["Exponential"].formulas(), 2)
 
 
 @pytest.mark.parametrize("order", [2, 3])
@@ -367,13 +366,13 @@ def test_large_samples_keep_their_digits():
 # --- interface
 
 
-def test_symbolic_and_numeric_laws_agree_in_names_and_parameters():
-    assert {law.__name__ for law in SIZE_LAWS.values()} == set(LAWS)
-    assert list(SIZE_LAWS) == [law.__name__.lower() for law in SIZE_LAWS.values()]
-    for name in set(LAWS) - {"HyperExponential", "Empirical"}:
-        law = EXAMPLES[name][0]
-        assert law_parameters(law) == tuple(item.name for item in fields(law))
-        assert law_parameters(law) == tuple(str(p) for p in LAWS[name]().parameters)
+@pytest.mark.parametrize("law", ALL)
+def test_symbols_are_the_parameters(law):
+    symbols, values = law.formulas(*law.kind[1]).parameters, law.parameters
+    assert len(symbols) == len(values)
+    if not law.kind[1]:
+        assert [str(symbol) for symbol in symbols] == [item.name for item in fields(law)]
+        assert values == tuple(getattr(law, item.name) for item in fields(law))
 
 
 @pytest.mark.parametrize("law", ALL)

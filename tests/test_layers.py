@@ -10,9 +10,13 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "mlptsym"
 LAYERS = [
     "validation",
+    "modules",
     "provenance",
+    "parameters",
+    "arrays",
     "symbolic",
     "compile",
+    "laws",
     "sweeps",
     "numeric",
     "simulation",
@@ -67,7 +71,7 @@ def violations(source: str, module: str, *, is_package: bool = False) -> list[st
     for line, name in imports(tree, module, is_package):
         top, _, rest = name.partition(".")
         target = rest.split(".")[0]
-        if name == "<computed>":
+        if name == "<computed>" and module != "mlptsym.modules":  # which loads the classes of a folder
             found.append(f"{module}:{line} imports by a computed name")
         elif top == "mlptsym" and target not in {*LAYERS, "__version__"}:
             found.append(f"{module}:{line} imports {name} through the front door")
@@ -130,7 +134,7 @@ def test_a_violation_is_found(module: str, source: str) -> None:
 
 @pytest.mark.parametrize(
     ("module", "is_package", "count"),
-    [("mlptsym.numeric", True, 1), ("mlptsym.numeric.response", False, 1), ("mlptsym.numeric.laws", True, 0)],
+    [("mlptsym.numeric", True, 1), ("mlptsym.numeric.response", False, 1), ("mlptsym.numeric.levels", True, 0)],
 )
 def test_two_dots_are_counted_from_the_package(module: str, is_package: bool, count: int) -> None:
     assert len(violations("from ..cli import main", module, is_package=is_package)) == count

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mlptsym as mq
-from mlptsym.numeric.breaks import bends, point_masses
+from mlptsym.numeric.breaks import bends
 from mlptsym.numeric.foreground import foreground_background_time
 from mlptsym.numeric.gradient import quantum_slopes
 from mlptsym.numeric.minima import local_minima
@@ -123,7 +123,7 @@ def lowest_on_a_grid(queue: mq.Queue, levels: float, points: int) -> float:
     scale = queue.mean_service_time
     low = 0.1 * scale if levels == INF else 1e-3 * scale
     quanta = [np.geomspace(low, 1e3 * scale, points)]
-    for place in (*bends(queue), *queue.service_time(point_masses(queue.size))):
+    for place in (*bends(queue), *queue.service_time(queue.size.atoms)):
         number = np.arange(1.0, min(levels - 1, place / low, 50) + 1)
         quanta.append(place / number * (1 + 3e-15))
     times = quantum_slopes(queue, np.unique(np.concatenate(quanta)), levels).mean_response_time

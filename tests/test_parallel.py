@@ -23,8 +23,8 @@ import psutil
 import pytest
 from batch_samples import DRAW, ROOT, SLEEP, command, notebook, outputs, runs, scenario_file, untrue, wait_for
 
+from mlptsym import LogNormal
 from mlptsym.batch import run_batch
-from mlptsym.numeric.laws import LogNormal
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import mean_response_time

@@ -23,6 +23,8 @@ import test_bad_calls
 import test_bad_figures
 
 import mlptsym
+from mlptsym.laws import size_laws
+from mlptsym.laws.base import SizeLaw
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,10 +36,12 @@ PLUMBING = {
     "mlptsym.cli": ARGUMENTS,
     "mlptsym.symbolic": EXPRESSIONS,
     "mlptsym.compile": EXPRESSIONS,
+    "mlptsym.modules": "lists the modules of the package's own folders",
+    "mlptsym.parameters": ARGUMENTS,
     "mlptsym.validation": "the checks themselves, see test_validation",
     "mlptsym.provenance": "digests of bytes",
     "mlptsym.ledger": ENTRIES,
-    "mlptsym.numeric.arrays": "checks arrays itself, for the functions in front of it",
+    "mlptsym.arrays": "checks arrays itself, for the functions in front of it",
     **dict.fromkeys(
         (
             f"mlptsym.numeric.{name}"
@@ -106,12 +110,18 @@ NAMES = {
         ("mlptsym.fitting.laws.Sample.total", "mlptsym.fitting.laws.Sample.total_observed",
          "mlptsym.fitting.laws.Sample.at_cap", "mlptsym.numeric.gittins.index_of_law",
          "mlptsym.numeric.descent.descended", "mlptsym.numeric.quantile_guess.guessed_quantiles",
-         "mlptsym.numeric.remainder.level_depth", "mlptsym.numeric.laws.SizeLaw.partial_moments",
-         "mlptsym.numeric.laws.Empirical.partial_moments", "mlptsym.numeric.laws.Lomax.partial_moments",
+         "mlptsym.numeric.remainder.level_depth",
          "mlptsym.numeric.response.moments_needed", "mlptsym.numeric.saturation.refuse_saturated"),
         CHECKED,
     ),
-    "mlptsym.numeric.laws.SizeLaw": "the base of the size laws",
+    **{
+        f"{law.__module__}.{law.__name__}.{method}": CHECKED
+        for law in (SizeLaw, *size_laws().values())
+        for method in ("evaluate", "formulas", "from_text", "partial_moments")
+        if method in vars(law)
+    },
+    "mlptsym.laws.base.SizeLaw": "the base of the size laws",
+    "mlptsym.laws.base.formula_function": CHECKED,
     "mlptsym.numeric.memory.Memory": "the base of the memory laws",
     "mlptsym.numeric.objectives.Objective": "made by best_quantum_for of what it is given",
     "mlptsym.numeric.objectives.Objective.of": "made by best_quantum_for of what it is given",

@@ -9,16 +9,7 @@ import numpy as np
 import pytest
 import reference
 
-from mlptsym.numeric.laws import (
-    Deterministic,
-    Empirical,
-    Exponential,
-    Gamma,
-    LogNormal,
-    Lomax,
-    Uniform,
-    Weibull,
-)
+from mlptsym import Deterministic, Empirical, Exponential, Gamma, LogNormal, Lomax, Uniform, Weibull
 from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
 from mlptsym.numeric.queue import Queue
 from mlptsym.validation import ParameterError

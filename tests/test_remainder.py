@@ -9,8 +9,8 @@ import pytest
 import reference
 from power_law import PowerLaw
 
+from mlptsym import Erlang, Exponential, Gamma, HyperExponential, LogNormal, Lomax, Weibull
 from mlptsym.numeric import remainder, response
-from mlptsym.numeric.laws import Erlang, Exponential, Gamma, HyperExponential, LogNormal, Lomax, Weibull
 from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
 from mlptsym.numeric.policies import MLPT

@@ -9,7 +9,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlptsym.numeric.laws import (
+from mlptsym import (
     Deterministic,
     Empirical,
     Erlang,

@@ -21,8 +21,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from mlptsym import Deterministic, Exponential, LogNormal, Lomax
 from mlptsym.numeric.capped import CappedGittins
-from mlptsym.numeric.laws import Deterministic, Exponential, LogNormal, Lomax
 from mlptsym.numeric.machine_code import machine_code
 from mlptsym.numeric.memory import LinearMemory, SaturatingMemory
 from mlptsym.numeric.policies import FCFS, MLPT, Policy

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mlptsym.numeric.capped import CappedGittins
-from mlptsym.numeric.laws import (
+from mlptsym import (
     Deterministic,
     Empirical,
     Erlang,
@@ -20,10 +19,11 @@ from mlptsym.numeric.laws import (
     HyperExponential,
     LogNormal,
     Lomax,
-    SizeLaw,
     Uniform,
     Weibull,
 )
+from mlptsym.laws.base import SizeLaw
+from mlptsym.numeric.capped import CappedGittins
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.queue import Queue
 from mlptsym.simulation import simulate as simulation

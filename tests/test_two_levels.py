@@ -11,7 +11,7 @@ from by_value import differ
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlptsym.numeric.laws import Deterministic, Exponential, LogNormal, Lomax, Uniform, Weibull
+from mlptsym import Deterministic, Exponential, LogNormal, Lomax, Uniform, Weibull
 from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
 from mlptsym.numeric.policies import MLPT
 from mlptsym.numeric.queue import Queue

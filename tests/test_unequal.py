@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import differential_evolution
 
 import mlptsym as mq
+from mlptsym.laws.base import SizeLaw
 from mlptsym.numeric.gradient import response_gradient
 from mlptsym.numeric.unequal import _Problem, _Reached, best_boundaries_by_level, optimal_quanta
 
@@ -21,7 +22,7 @@ def paper(threshold: float) -> mq.Queue:
     return mq.Queue(SIZE, 0.0036, slowdown_threshold=threshold * MEAN, slowdown_factor=0.39, preemption_cost=0.1)
 
 
-def at_load(load: float, size: mq.numeric.laws.SizeLaw, **parameters: object) -> mq.Queue:
+def at_load(load: float, size: SizeLaw, **parameters: object) -> mq.Queue:
     unit = mq.Queue(size, 1.0, **parameters)
     return mq.Queue(size, load / unit.mean_service_time, **parameters)
 

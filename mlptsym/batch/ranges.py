@@ -31,8 +31,9 @@ PLURALS: Mapping[str, str] = {
 
 def known_ranges() -> Mapping[str, Callable[[Any], object]]:
     """By parameter, a function that refuses a value out of range with a `ParameterError`."""
+    from mlptsym.laws.exponential import Exponential
+    from mlptsym.laws.log_normal import LogNormal
     from mlptsym.numeric.capped import CappedGittins
-    from mlptsym.numeric.laws import Exponential, LogNormal
     from mlptsym.numeric.memory import LinearMemory
     from mlptsym.numeric.policies import MLPT
     from mlptsym.numeric.queue import Queue

@@ -9,6 +9,7 @@ from typing import Any
 from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
+from mlptsym.laws import size_laws
 from mlptsym.validation import ParameterError, shown
 
 __all__ = ["Command", "RefusedOptionError", "one_line"]
@@ -29,6 +30,14 @@ class Command(TyperCommand):
     The arguments of a command's function bear the names of the library's parameters, so the option is the one of
     that name.
     """
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Help, in which the size laws are listed now that somebody asks: loading them takes NumPy."""
+        for parameter in self.params:
+            text = getattr(parameter, "help", None)
+            if text and "{size_laws}" in text:
+                parameter.help = text.replace("{size_laws}", ", ".join(law.syntax() for law in size_laws().values()))  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.

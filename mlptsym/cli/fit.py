@@ -15,10 +15,10 @@ from mlptsym.cli.options import (
     SlowdownFactor,
     SlowdownThreshold,
     read_memory,
-    read_number,
     scaled,
 )
 from mlptsym.cli.output import checked, print_json, print_rows
+from mlptsym.parameters import read_number
 
 if TYPE_CHECKING:
     from mlptsym.fitting.fit import TraceFit
@@ -129,7 +129,7 @@ def fit(
     from mlptsym.fitting.fit import fit_trace
     from mlptsym.fitting.reading import read_trace
     from mlptsym.fitting.report import as_mapping, check_name, write_report
-    from mlptsym.numeric.laws import Empirical
+    from mlptsym.laws.empirical import Empirical
 
     if out is not None:
         check_name(out)

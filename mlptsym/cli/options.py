@@ -7,22 +7,22 @@ the library to refuse it and say what is allowed: ranges are stated in one place
 
 from __future__ import annotations
 
-import csv
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mlptsym.validation import ParameterError, choice, magnitude, number, refuse
+from mlptsym.laws import size_laws
+from mlptsym.parameters import read_law, read_number, read_numbers
+from mlptsym.validation import ParameterError, choice, number, refuse
 
 if TYPE_CHECKING:
+    from mlptsym.laws.base import SizeLaw
     from mlptsym.numeric.capped import CappedGittins
-    from mlptsym.numeric.laws import SizeLaw
     from mlptsym.numeric.memory import Memory
     from mlptsym.numeric.policies import Policy
     from mlptsym.numeric.queue import Queue
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MEMORY_SYNTAX",
     "POLICIES",
-    "SIZE_SYNTAX",
     "ArrivalRate",
     "Capacity",
     "Json",
@@ -46,7 +45,6 @@ __all__ = [
     "SlowdownFactor",
     "SlowdownThreshold",
     "read_memory",
-    "read_number",
     "read_policy",
     "read_queue",
     "read_simulated_policy",
@@ -55,24 +53,11 @@ __all__ = [
     "with_queue",
 ]
 
-SIZE_SYNTAX: Mapping[str, str] = {
-    "exponential": "exponential:RATE",
-    "lognormal": "lognormal:MU,SIGMA",
-    "weibull": "weibull:SHAPE,SCALE",
-    "gamma": "gamma:SHAPE,SCALE",
-    "erlang": "erlang:STAGES,RATE",
-    "hyperexponential": "hyperexponential:P1,P2,.../RATE1,RATE2,...",
-    "lomax": "lomax:SHAPE,SCALE",
-    "uniform": "uniform:LOW,HIGH",
-    "deterministic": "deterministic:VALUE",
-    "empirical": "empirical:FILE.csv:COLUMN",
-}
 MEMORY_SYNTAX: Mapping[str, str] = {
     "linear": "linear[:SLOPE]",
     "affine": "affine:BASE[,SLOPE]",
     "saturating": "saturating:SLOPE,WINDOW[,BASE]",
 }
-LONGEST = 200  # characters of a file that an error shows
 POLICIES = ("fcfs", "mlpt", "mlpt-lazy", "capped-gittins")
 
 Size = Annotated[
@@ -80,7 +65,7 @@ Size = Annotated[
     typer.Option(
         "--size",
         metavar="LAW",
-        help="Law of the job sizes, in units of work (time at service rate one): " + ", ".join(SIZE_SYNTAX.values()),
+        help="Law of the job sizes, in units of work (time at service rate one): {size_laws}",
     ),
 ]
 ArrivalRate = Annotated[
@@ -189,22 +174,6 @@ Json = Annotated[
 ]
 
 
-def read_number(text: str) -> Any:
-    """The number that a text is, an int where it is written as one; any other text as it stands.
-
-    Examples
-    --------
-    >>> read_number("1e3"), read_number("8"), read_number("inf"), read_number("2+2")
-    (1000.0, 8, inf, '2+2')
-    """
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
 def read_size(text: str) -> SizeLaw:
     """The size law that a text such as ``lognormal:5,0.9`` names.
 
@@ -218,19 +187,7 @@ def read_size(text: str) -> SizeLaw:
     >>> read_size("hyperexponential:0.9,0.1/1,0.05")
     HyperExponential(probabilities=(0.9, 0.1), rates=(1.0, 0.05))
     """
-    from mlptsym.numeric.laws import SIZE_LAWS
-
-    name, colon, rest = text.partition(":")
-    name = name.strip().lower()
-    if name not in SIZE_SYNTAX:
-        refuse("size", text, "one of " + " | ".join(SIZE_SYNTAX.values()))
-    if name == "empirical":
-        return _empirical(text, rest)
-    law: Any = SIZE_LAWS[name]
-    parts: Sequence[Any] = _numbers(rest) if colon else []
-    if name == "hyperexponential":
-        parts = [_numbers(group) for group in rest.split("/")]
-    return _built("size", text, SIZE_SYNTAX[name], law, parts)  # type: ignore[no-any-return]
+    return read_law("size", text, size_laws().values())  # type: ignore[no-any-return]
 
 
 def read_memory(text: str) -> Memory:
@@ -253,7 +210,7 @@ def read_memory(text: str) -> Memory:
     name = name.strip().lower()
     if name not in laws:
         refuse("memory", text, "one of " + " | ".join(MEMORY_SYNTAX.values()))
-    parts = _numbers(rest) if colon else []
+    parts = read_numbers(rest) if colon else []
     return _built("memory", text, MEMORY_SYNTAX[name], laws[name], parts)  # type: ignore[no-any-return]
 
 
@@ -378,10 +335,6 @@ def _check_left_out(options: Mapping[str, str | None], policy: str) -> None:
             refuse(name, text, f"left out with --policy {policy}")
 
 
-def _numbers(text: str) -> list[Any]:
-    return [read_number(part) for part in text.split(",")]
-
-
 def scaled(name: str, text: str, law: SizeLaw) -> Any:
     """A number, or with an ``x`` behind it the mean size times that number."""
     factor = read_number(text[:-1]) if text.endswith(("x", "X")) else text
@@ -404,63 +357,3 @@ def _built(name: str, text: str, syntax: str, law: Any, parts: Sequence[Any]) ->
         return law(*parts)
     except ParameterError as error:
         raise ParameterError(name, text, f"{syntax} with {error.name} {error.allowed}") from error
-
-
-def _empirical(text: str, place: str) -> SizeLaw:
-    import numpy as np
-
-    from mlptsym.numeric.laws import Empirical
-
-    cells = _read_column(text, *_file_and_column(text, place))
-    try:
-        return Empirical(np.array([float(cell) for _, cell in cells]))
-    except ValueError as error:
-        for line, cell in cells:
-            _check_cell(text, cell, line)
-        raise ParameterError("size", text, SIZE_SYNTAX["empirical"]) from error
-
-
-def _file_and_column(text: str, place: str) -> tuple[Path, str]:
-    """``FILE.csv:COLUMN`` taken apart; both may contain colons, and the longest file name that exists is meant."""
-    pieces = place.split(":")
-    splits = [(":".join(pieces[:cut]), ":".join(pieces[cut:])) for cut in range(len(pieces) - 1, 0, -1)]
-    found = next(((Path(name), column) for name, column in splits if column and _is_file(name)), None)
-    if found is None:
-        refuse("size", text, SIZE_SYNTAX["empirical"] + (" with a file that exists" if splits else ""))
-    return found
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # a name too long, a null character
-        return False
-
-
-def _read_column(text: str, path: Path, column: str) -> list[tuple[int, str]]:
-    """Lines and cells in a column of a file of comma-separated values with a header; blank lines do not count."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, strict=True)
-            header = [name.strip() for name in next(rows, [])]
-            if header.count(column.strip()) != 1:
-                known = ", ".join(header)[:LONGEST] or "it is empty"
-                refuse("size", text, f"{SIZE_SYNTAX['empirical']} with one column of that name in the file ({known})")
-            position = header.index(column.strip())
-            cells = [(rows.line_num, row[position] if position < len(row) else "") for row in rows if row]
-    except OSError as error:
-        raise ParameterError("size", text, f"a file that can be read ({error.strerror})") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else f"line {rows.line_num}: {error}"
-        raise ParameterError("size", text, f"a file of comma-separated values in UTF-8 ({reason})") from error
-    if not cells:
-        refuse("size", text, "a file with at least one line of values below its header")
-    return cells
-
-
-def _check_cell(text: str, cell: str, line: int) -> None:
-    try:
-        magnitude("size", read_number(cell))
-    except ParameterError as error:
-        allowed = f"a column in which each cell is {error.allowed}, not {cell[:LONGEST]!r} as in line {line}"
-        raise ParameterError("size", text, allowed) from error

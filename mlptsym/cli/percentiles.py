@@ -13,12 +13,12 @@ from mlptsym.cli.options import (
     PolicyName,
     Quanta,
     Quantum,
-    read_number,
     read_policy,
     with_queue,
 )
 from mlptsym.cli.output import checked, format_number, print_json, print_rows, print_table
 from mlptsym.cli.theory import described, in_words, why_infinite
+from mlptsym.parameters import read_number
 from mlptsym.validation import number, refuse
 
 if TYPE_CHECKING:

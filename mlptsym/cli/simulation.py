@@ -21,12 +21,12 @@ from mlptsym.cli.options import (
     Preemptions,
     Quanta,
     Quantum,
-    read_number,
     read_simulated_policy,
     with_queue,
 )
 from mlptsym.cli.output import checked, format_number, print_json, print_rows
 from mlptsym.cli.theory import described, in_words, why_infinite
+from mlptsym.parameters import read_number
 from mlptsym.validation import ParameterError
 
 if TYPE_CHECKING:

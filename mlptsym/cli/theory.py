@@ -14,11 +14,11 @@ from mlptsym.cli.options import (
     PolicyName,
     Quanta,
     Quantum,
-    read_number,
     read_policy,
     with_queue,
 )
 from mlptsym.cli.output import checked, format_number, print_json, print_rows, print_table
+from mlptsym.parameters import read_number
 from mlptsym.validation import refuse
 
 if TYPE_CHECKING:

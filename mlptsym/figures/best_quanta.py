@@ -67,7 +67,7 @@ def piece(found: Found) -> tuple[str, int]:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import LogNormal
+    >>> from mlptsym import LogNormal
     >>> size = LogNormal(5, 0.9)
     >>> queue = Queue(size, 0.0036, 6 * size.mean, slowdown_factor=0.39, preemption_cost=0.1)
     >>> [piece(Found(6.0, queue.slowdown_threshold, optimal_quantum(queue, k))) for k in (2, math.inf)]

@@ -81,7 +81,7 @@ def crossings(queue: Queue, longest: float) -> tuple[Crossing, ...]:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import LogNormal
+    >>> from mlptsym import LogNormal
     >>> size = LogNormal(5, 0.9)
     >>> queue = Queue(size, 0.0036, 8 * size.mean, slowdown_factor=0.39, preemption_cost=0.1)
     >>> [(crossing.kind, round(crossing.size / size.mean, 2)) for crossing in crossings(queue, 12 * size.mean)]

@@ -30,7 +30,7 @@ def threshold_name(queue: Queue) -> str:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> threshold_name(Queue(Exponential(0.5), 0.1, slowdown_threshold=6.0, slowdown_factor=0.5))
     'ℓ_C = 3 E[L]'
     """

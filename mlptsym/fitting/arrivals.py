@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mlptsym.numeric.arrays import floats
+from mlptsym.arrays import floats
 from mlptsym.validation import LARGEST, SMALLEST, integer, number, numbers, refuse
 
 __all__ = [

@@ -10,7 +10,7 @@ from mlptsym.fitting.arrivals import ArrivalStatistics, Departure, arrival_stati
 from mlptsym.fitting.laws import FittedLaw, Sample, fit_laws
 from mlptsym.fitting.reading import FAULTS, RecordedTrace
 from mlptsym.fitting.recommend import DEFAULT_LEVELS, JOBS, Recommendation, TimeScale, recommend, time_scale
-from mlptsym.numeric.laws import Empirical
+from mlptsym.laws.empirical import Empirical
 from mlptsym.numeric.memory import LinearMemory, Memory
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue

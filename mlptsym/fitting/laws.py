@@ -17,18 +17,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mlptsym.numeric.arrays import floats
-from mlptsym.numeric.laws import (
-    Erlang,
-    Exponential,
-    Gamma,
-    HyperExponential,
-    LogNormal,
-    Lomax,
-    SizeLaw,
-    Weibull,
-    law_parameters,
-)
+from mlptsym.arrays import floats
+from mlptsym.laws.base import SizeLaw
+from mlptsym.laws.erlang import Erlang
+from mlptsym.laws.exponential import Exponential
+from mlptsym.laws.gamma import Gamma
+from mlptsym.laws.hyper_exponential import HyperExponential
+from mlptsym.laws.log_normal import LogNormal
+from mlptsym.laws.lomax import Lomax
+from mlptsym.laws.weibull import Weibull
 from mlptsym.validation import SMALLEST, ParameterError, choice, instance, integer, refuse, sequence
 
 __all__ = ["FittedLaw", "QuantilePairs", "Sample", "fit_laws", "quantile_pairs"]
@@ -171,7 +168,7 @@ class FittedLaw:
     @property
     def parameters(self) -> dict[str, Any]:
         """Its parameters by name."""
-        return {name: getattr(self.law, name) for name in law_parameters(self.law)}
+        return {name: getattr(self.law, name) for name in self.law.ranges()}
 
 
 def fit_laws(sample: Sample, names: Sequence[str] | None = None) -> tuple[FittedLaw, ...]:
@@ -216,7 +213,7 @@ def fit_laws(sample: Sample, names: Sequence[str] | None = None) -> tuple[Fitted
 
 def _fitted(sample: Sample, law: SizeLaw) -> FittedLaw:
     likelihood = _log_likelihood(sample, law)
-    count = 2 * len(law.rates) - 1 if isinstance(law, HyperExponential) else len(law_parameters(law))
+    count = 2 * len(law.rates) - 1 if isinstance(law, HyperExponential) else len(law.ranges())
     beyond = sample.size * float(np.exp(_log_tail(law, np.array([sample.maximum]))[0]))
     return FittedLaw(law, likelihood, 2 * count - 2 * likelihood, _distance(sample, law), beyond)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mlptsym.arrays import floats
 from mlptsym.fitting.arrivals import arrival_times
 from mlptsym.fitting.laws import Sample
-from mlptsym.numeric.arrays import floats
-from mlptsym.numeric.laws import Empirical
+from mlptsym.laws.empirical import Empirical
 from mlptsym.numeric.optimum import Optimum, optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
@@ -382,7 +382,7 @@ def _sizes(sizes: ArrayLike) -> Floats:
 
 def _policy(queue: Queue, optimum: Optimum) -> MLPT:
     """The policy of an optimum; where E[T] falls towards θ → 0, the smallest size stands for it."""
-    smallest = float(queue.service_time(queue.size.samples[0])) if isinstance(queue.size, Empirical) else 1.0
+    smallest = float(queue.service_time(queue.size.atoms[0])) if len(queue.size.atoms) else 1.0
     return MLPT(quantum=optimum.quantum or min(1.0, smallest), levels=optimum.levels)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from mlptsym import validation
-from mlptsym.numeric.breaks import point_masses
 from mlptsym.numeric.enclosure import (
     ORDER,
     Enclosure,
@@ -93,7 +92,7 @@ def certified_minimum(queue: Queue, levels: float, quantum: float) -> Certificat
     levels = validation.levels("levels", levels, at_least=2)
     quantum = validation.number("quantum", quantum, at_least=0, infinite=True)
     everything = ((0.0, math.inf),)
-    if len(point_masses(queue.size)) > MOST_MASSES:
+    if len(queue.size.atoms) > MOST_MASSES:
         return Certificate(0.0, math.inf, everything)
     with working_precision():
         model = Enclosure(queue, levels)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.arrays import floats
+from mlptsym.arrays import floats
 from mlptsym.numeric.inversion import Frequencies
 from mlptsym.numeric.jumps import arrivals_ahead, atoms_of_wait, bends, bent, last_piece
 from mlptsym.numeric.policies import Policy
@@ -72,7 +72,7 @@ def response_time_distribution(queue: Queue, policy: Policy) -> ResponseTimeDist
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> from mlptsym.numeric.policies import FCFS
     >>> distribution = response_time_distribution(Queue(Exponential(1.0), arrival_rate=0.5), FCFS())
     >>> round(distribution.quantile(0.99), 8), round(2 * math.log(100), 8)

@@ -14,16 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from mlptsym.numeric.breaks import density_steps, point_masses
+from mlptsym.laws.base import HIGHEST_ORDER
 from mlptsym.numeric.intervals import Walker, exact
-from mlptsym.numeric.laws import HIGHEST_ORDER, Empirical
 from mlptsym.numeric.queue import Queue
-from mlptsym.symbolic.laws import LAWS, point
 from mlptsym.symbolic.memory import MEMORY_LAWS, restore_cost_at
 from mlptsym.symbolic.moments import UpperMoment
 from mlptsym.symbolic.remainder import remainder
 from mlptsym.symbolic.response import fcfs_response_time, level_terms, response_terms
 from mlptsym.symbolic.service import service_time, service_time_inverse, service_upper_moment
+from mlptsym.symbolic.size_law import point
 from mlptsym.symbolic.symbols import (
     age,
     arrival_rate,
@@ -126,8 +125,8 @@ class Enclosure:
 
         self.queue, self.levels = queue, levels
         law_size, memory = queue.size, queue.memory
-        phases = (law_size.samples.size,) if isinstance(law_size, Empirical) else law_size.phases
-        law = LAWS[type(law_size).__name__](*phases)
+        kind, lengths = law_size.kind
+        law = kind.formulas(*lengths)
         memory_law = MEMORY_LAWS[type(memory).__name__]()
         threshold, factor = queue.slowdown
         self.is_slowed = (threshold, factor) != (0.0, 1.0)
@@ -397,7 +396,7 @@ class Enclosure:
 
     def breaks(self) -> list[Any]:
         """Attained service where S or c is not smooth, exactly."""
-        places = [exact(value) for value in (*density_steps(self.queue.size), *point_masses(self.queue.size))]
+        places = [exact(value) for value in (*self.queue.size.density_jumps, *self.queue.size.atoms)]
         if self.is_slowed:
             places.append(self.threshold)
         ages = [self.service_time(place) for place in places]

@@ -7,7 +7,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.numeric.breaks import density_steps, point_masses
 from mlptsym.numeric.levels import waiting_function
 from mlptsym.numeric.queue import Queue
 
@@ -39,14 +38,12 @@ def foreground_background_time(queue: Queue) -> float:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> round(foreground_background_time(Queue(Exponential(1.0), arrival_rate=0.5)), 10)
     2.0
     """
-    masses = point_masses(queue.size)
-    if len(masses):
-        probability = -np.diff(queue.size.tail(masses), prepend=1.0)
-        return float((probability * _time_of(queue, masses)).sum())
+    if len(queue.size.atoms):
+        return float((queue.size.masses * _time_of(queue, queue.size.atoms)).sum())
     edges = _panels(queue)
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     half = np.diff(edges)[:, None] / 2
@@ -68,8 +65,8 @@ def _time_of(queue: Queue, sizes: Floats) -> Floats:
 def _panels(queue: Queue) -> Floats:
     """Ends of intervals of sizes on each of which the density is resolved."""
     size, threshold = queue.size, queue.slowdown[0]
-    if not size.smooth:
-        inner = np.linspace(min(density_steps(size)) if len(density_steps(size)) > 1 else 0.0, size.upper_end, 33)
+    if math.isfinite(size.upper_end):
+        inner = np.linspace(size.lower_end, size.upper_end, 33)
         return np.unique(np.append(inner, np.clip(threshold, inner[0], inner[-1])))
     spread = math.sqrt(max(size.moment(2) / size.mean**2 - 1, 0.0)) if size.moment_limit > 2 else 1.0
     length = min(LONGEST_PANEL, spread)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.arrays import floats
+from mlptsym.arrays import floats
 from mlptsym.numeric.gittins_atoms import atom_index
 from mlptsym.numeric.machine_code import machine_code
 from mlptsym.numeric.queue import Queue
@@ -108,7 +108,7 @@ def gittins_index(queue: Queue, ages: ArrayLike) -> GittinsIndex:
     --------
     A log-normal job is served until its hazard, having passed its peak, is down at the index it started with.
 
-    >>> from mlptsym.numeric.laws import Exponential, LogNormal
+    >>> from mlptsym import Exponential, LogNormal
     >>> queue = Queue(LogNormal(5, 0.9), arrival_rate=0.0036)
     >>> at_arrival = gittins_index(queue, 0.0)
     >>> hazard = queue.size.hazard(at_arrival.quantum)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.arrays import floats
+from mlptsym.arrays import floats
 from mlptsym.numeric.gittins import index_of_law
 from mlptsym.numeric.gittins_atoms import atom_index
 from mlptsym.numeric.queue import Queue
@@ -78,7 +78,7 @@ def gittins_table(queue: Queue, tolerance: float = 1e-6) -> GittinsTable:
     --------
     A uniform job is best served to completion, which takes half of what is left to the end of the support.
 
-    >>> from mlptsym.numeric.laws import Uniform
+    >>> from mlptsym import Uniform
     >>> table = gittins_table(Queue(Uniform(0, 2), arrival_rate=0.1))
     >>> table.rank([0.0, 1.0]).round(12).tolist()
     [1.0, 0.5]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.arrays import floats
+from mlptsym.arrays import floats
 from mlptsym.numeric.levels import LevelSums, level_sums
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.remainder import FarLevels, far_levels, first_levels, is_continuable, level_depth
@@ -219,7 +219,7 @@ def response_gradient(
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> queue = Queue(Exponential(1.0), arrival_rate=0.5, preemption_cost=0.1)
     >>> gradient = response_gradient(queue, np.array([[1.0], [2.0]]))
     >>> above, below = (response_gradient(queue, np.array([[1.0], [2.0 + step]])) for step in (1e-6, -1e-6))
@@ -355,7 +355,7 @@ def quantum_slopes(queue: Queue, quanta: ArrayLike, levels: float, *, remainder:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import LogNormal
+    >>> from mlptsym import LogNormal
     >>> queue = Queue(LogNormal(5, 0.9), 0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39, preemption_cost=0.1)
     >>> quantum_slopes(queue, np.array([600.0, 750.0]), math.inf).slope.round(4).tolist()
     [-0.2499, 0.0488]

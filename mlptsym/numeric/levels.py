@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.numeric.arrays import running_sum
+from mlptsym.arrays import running_sum
 from mlptsym.numeric.queue import Queue
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.arrays import floats
+from mlptsym.arrays import floats
 
 if TYPE_CHECKING:
     import sympy as sp

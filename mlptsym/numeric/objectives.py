@@ -183,7 +183,7 @@ def best_quantum_for(queue: Queue, levels: float = 2, objective: object = "p99")
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import LogNormal
+    >>> from mlptsym import LogNormal
     >>> queue = Queue(LogNormal(5, 0.9), 0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39, preemption_cost=0.1)
     >>> best = best_quantum_for(queue, levels=2, objective="mean-slowdown")
     >>> best.quantum < best.best_for_mean
@@ -308,7 +308,7 @@ def mean_slowdown(queue: Queue, policy: Policy) -> float:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Deterministic
+    >>> from mlptsym import Deterministic
     >>> round(mean_slowdown(Queue(Deterministic(2.0), arrival_rate=0.25), FCFS()), 12)
     1.5
     """

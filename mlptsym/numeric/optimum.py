@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.breaks import bends, point_masses
+from mlptsym.numeric.breaks import bends
 from mlptsym.numeric.foreground import foreground_background_time
 from mlptsym.numeric.gradient import searched_slopes
 from mlptsym.numeric.levels import level_sums, waiting_function
@@ -165,7 +165,7 @@ def optimal_quantum(
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import LogNormal
+    >>> from mlptsym import LogNormal
     >>> queue = Queue(LogNormal(5, 0.9), 0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39, preemption_cost=0.1)
     >>> best = optimal_quantum(queue, levels=2)
     >>> best.kind, best.quantum, round(best.gain, 4)
@@ -328,7 +328,7 @@ def _geometric(low: float, high: float, ratio: float) -> Floats:
 def _breaks(queue: Queue, levels: float, low: float, high: float) -> tuple[Floats, Floats, float]:
     """Kinks and jumps of E[T] between ``low`` and ``high``, and how many levels a jump takes to compute, at most."""
     kinks = [bend / _numbers(bend, levels, low) for bend in bends(queue)]
-    atoms = point_masses(queue.size)
+    atoms = queue.size.atoms
     jumps: list[Floats] = []
     count = 0
     if len(atoms):
@@ -352,7 +352,7 @@ def _numbers(bend: float, levels: float, low: float) -> Floats:
 
 def _exact(queue: Queue, levels: float, minimum: Minimum) -> float:
     """The quantum of a minimum; at a jump, atom/m itself if rounding does not put it on the wrong side."""
-    atoms = queue.service_time(point_masses(queue.size))
+    atoms = queue.service_time(queue.size.atoms)
     if minimum.smooth or not len(atoms):
         return minimum.at
     number = np.arange(1.0, min(levels - 1, MOST_LEVELS, round(float(atoms[-1]) / minimum.at)) + 1)
@@ -391,7 +391,7 @@ def rule_of_thumb(queue: Queue, levels: float = 2, *, a: float = 3.0, b: float =
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> rule_of_thumb(Queue(Exponential(1.0), arrival_rate=0.5, preemption_cost=0.25))
     3.0
     """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.arrays import floats
+from mlptsym.arrays import floats
 
 __all__ = ["FCFS", "MLPT", "Policy"]
 

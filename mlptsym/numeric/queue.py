@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.arrays import floats
-from mlptsym.numeric.laws import HIGHEST_ORDER, SizeLaw
+from mlptsym.arrays import floats
+from mlptsym.laws.base import HIGHEST_ORDER, SizeLaw
 from mlptsym.numeric.memory import LinearMemory, Memory
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Queue:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import LogNormal
+    >>> from mlptsym import LogNormal
     >>> queue = Queue(LogNormal(5, 0.9), arrival_rate=0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39)
     >>> round(queue.base_load, 4)
     0.8233

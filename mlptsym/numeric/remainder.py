@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.numeric.laws import HIGHEST_ORDER, SizeLaw
+from mlptsym.laws.base import HIGHEST_ORDER, SizeLaw
 from mlptsym.numeric.levels import LevelSums, LevelTotals, waiting_function
 from mlptsym.numeric.queue import Queue
 
@@ -323,19 +323,6 @@ def _integrand_function() -> CompiledFunction:
     )
 
 
-@lru_cache(maxsize=64)
-def _size_function(name: str, phases: tuple[int, ...]) -> CompiledFunction:
-    """Tail, density and its derivative, for a size law that is smooth on (0, ∞)."""
-    import sympy as sp
-
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.laws import LAWS, point
-
-    law = LAWS[name](*phases)
-    arguments = {**{str(p): p for p in law.parameters}, "x": point}
-    return compile_expressions(arguments, [law.closed_moment(0), law.density, sp.diff(law.density, point)])
-
-
 @dataclass(frozen=True)
 class FarLevels:
     """Theorem 4.5 at real level numbers beyond those that are summed one by one, for m quanta.
@@ -412,7 +399,7 @@ def _service_law(queue: Queue, attained: Floats) -> tuple[Floats, Floats, Floats
     """Tail, density and its derivative of S beyond q(ℓ_C), for a smooth size law."""
     size, (_, factor) = queue.size, queue.slowdown
     x = queue.size_at(attained)
-    tail, density, slope = _size_function(type(size).__name__, size.phases)(*size.parameters, x)
+    tail, density, slope = size.evaluate("smooth", x)
     there = tail > 0
     return tail, np.where(there, density * factor, 0.0), np.where(there, slope * factor**2, 0.0)
 
@@ -445,7 +432,7 @@ def _is_resolved(size: SizeLaw, length: float) -> bool:
     starts = math.log(size.mean) + np.arange(-REACH, REACH, length)
     x = np.exp(starts[:, None] + length * (nodes + 1) / 2)
     with np.errstate(all="ignore"):
-        tail, density, slope = _size_function(type(size).__name__, size.phases)(*size.parameters, x)
+        tail, density, slope = size.evaluate("smooth", x)
         values = np.stack([x**order * part for order in (1, 3) for part in (tail, x * density, x**2 * slope)])
         values /= np.abs(values).max(axis=(1, 2), keepdims=True)
     to_last = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, NODES - 1))[-2:]

@@ -102,7 +102,7 @@ def mean_response_time(queue: Queue, policy: Policy) -> Any:
     Examples
     --------
     >>> import math
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> queue = Queue(Exponential(1.0), arrival_rate=0.5)
     >>> mean_response_time(queue, FCFS())
     2.0
@@ -136,7 +136,7 @@ def solve(queue: Queue, policy: Policy) -> Solution:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Deterministic
+    >>> from mlptsym import Deterministic
     >>> queue = Queue(Deterministic(4.0), arrival_rate=0.2, preemption_cost=0.1)
     >>> round(solve(queue, MLPT(quantum=1.0, levels=math.inf)).effective_load, 12)
     0.92
@@ -317,7 +317,7 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> table = level_table(Queue(Exponential(1.0), arrival_rate=0.5), MLPT(quantum=1.0, levels=2))
     >>> table.level.tolist(), bool(table.waiting_time[0] < table.waiting_time[1])
     ([1, 2], True)

@@ -45,7 +45,7 @@ def refuse_saturated(queue: Queue, loads: ArrayLike, error: float) -> None:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> refuse_saturated(Queue(Exponential(1.0), arrival_rate=1 - 1e-7), 1 - 1e-7, SLOPE)
     >>> refuse_saturated(Queue(Exponential(1.0), arrival_rate=1 - 1e-9), 1 - 1e-9, SLOPE)  # doctest: +ELLIPSIS
     Traceback (most recent call last):

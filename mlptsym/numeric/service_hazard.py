@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.laws import Deterministic, Empirical
 from mlptsym.numeric.queue import Queue
 
 if TYPE_CHECKING:
     from mlptsym.compile import CompiledFunction
-    from mlptsym.numeric.laws import SizeLaw
+    from mlptsym.laws.base import SizeLaw
 
 __all__ = ["ServiceHazard", "service_hazard"]
 
@@ -26,17 +25,6 @@ Floats = NDArray[np.float64]
 
 DEEPEST = 1e-280
 GRID_POINTS = 1024
-
-
-@lru_cache(maxsize=64)
-def _compiled_law(name: str, phases: tuple[int, ...]) -> CompiledFunction:
-    """Density, tail and first upper moment of L in one function, so that they share what they have in common."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.laws import LAWS, point
-
-    law = LAWS[name](*phases)
-    arguments = {**{str(p): p for p in law.parameters}, "x": point}
-    return compile_expressions(arguments, [law.density_everywhere(), law.upper_moment(0), law.upper_moment(1)])
 
 
 @lru_cache(maxsize=1)
@@ -116,7 +104,7 @@ class ServiceHazard:
         size, (threshold, factor) = self.queue.size, self.queue.slowdown
         sizes = self.queue.size_at(ages)
         with np.errstate(over="ignore"):  # an infinite density at age 0
-            density, tail, first = _compiled_law(type(size).__name__, size.phases)(*size.parameters, sizes)
+            density, tail, first = size.evaluate("hazard", sizes)
             if factor < 1:
                 there = self.queue.size.partial_moments(np.asarray(threshold))[:2]
                 (first,) = _compiled_first_moment()(tail, first, *there, sizes, threshold, factor)
@@ -161,7 +149,7 @@ def _described(queue: Queue) -> ServiceHazard:
         validation.refuse("size", size, "a law with a finite mean, without which E[S] is infinite")
     bounded = math.isfinite(size.upper_end)
     end = float(queue.service_time(size.upper_end)) if bounded else math.inf
-    if isinstance(size, (Deterministic, Empirical)):
+    if len(size.atoms):
         none = np.empty(0)
         return ServiceHazard(queue, True, end, end, none, none.astype(bool), none, none, math.inf)
     last = size.upper_end if bounded else _largest_size(size, DEEPEST)
@@ -171,8 +159,8 @@ def _described(queue: Queue) -> ServiceHazard:
     last = last if bounded else float(sizes[-1])
     turns, falling = _turns(size, sizes)
     edges = [0.0, *turns]
-    # the hazard of a uniform law starts with a jump, and that of S falls by the factor β at ℓ_C
-    jumps = [jump for jump in sorted({getattr(size, "low", 0.0), queue.slowdown[0]}) if 0 < jump < last]
+    # with the density the hazard jumps, and that of S falls by the factor β at ℓ_C
+    jumps = [jump for jump in sorted({*size.density_jumps, queue.slowdown[0]}) if 0 < jump < last]
     for jump in jumps:
         if jump not in edges:
             position = bisect.bisect(edges, jump)

@@ -14,7 +14,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.numeric.laws import Deterministic, Empirical
 from mlptsym.numeric.queue import Queue
 
 __all__ = ["DensitySingularities", "ServiceMeasure", "chebyshev_basis", "thinned"]
@@ -153,11 +152,9 @@ class ServiceMeasure:
     @classmethod
     def _of(cls, queue: Queue) -> ServiceMeasure:
         none = np.empty(0)
-        if isinstance(queue.size, (Deterministic, Empirical)):
-            values = queue.size.samples if isinstance(queue.size, Empirical) else np.array([queue.size.value])
-            sizes, counts = np.unique(values, return_counts=True)
-            atoms = queue.service_time(sizes)
-            return cls(queue, atoms, counts / counts.sum(), np.append(0.0, atoms), none)
+        if len(queue.size.atoms):
+            atoms = queue.service_time(queue.size.atoms)
+            return cls(queue, atoms, queue.size.masses, np.append(0.0, atoms), none)
         limit = float(queue.service_time(queue.size.upper_end)) if math.isfinite(queue.size.upper_end) else math.inf
         end = limit
         if math.isinf(limit):
@@ -167,7 +164,7 @@ class ServiceMeasure:
                 if max(tail, (first - end * tail) / mean) <= NEGLIGIBLE_TAIL:
                     break
                 end *= 2
-        corners = {float(queue.service_time(getattr(queue.size, "low", 0.0))), limit}
+        corners = {*queue.service_time(queue.size.density_jumps).tolist(), limit}
         if queue.slowdown != (0.0, 1.0):
             corners.add(float(queue.service_time(queue.slowdown[0])))
         bends = np.array(sorted(corner for corner in corners if 0 < corner < math.inf))

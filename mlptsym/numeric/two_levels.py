@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.arrays import floats
+from mlptsym.arrays import floats
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.saturation import SLOPE, refuse_saturated
 
@@ -103,7 +103,7 @@ def two_level_terms(queue: Queue, x: ArrayLike, *, side: str = "right") -> TwoLe
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import LogNormal
+    >>> from mlptsym import LogNormal
     >>> queue = Queue(LogNormal(5, 0.9), 0.0036, slowdown_threshold=600.0, slowdown_factor=0.5, preemption_cost=0.1)
     >>> left, right = (two_level_terms(queue, 600.0, side=side) for side in ("left", "right"))
     >>> round(float(right.ratio / left.ratio), 9)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
-from mlptsym.numeric.breaks import bends, point_masses
+from mlptsym.numeric.breaks import bends
 from mlptsym.numeric.descent import descended
 from mlptsym.numeric.gradient import ResponseGradient, one_sided_gradient
 from mlptsym.numeric.levels import level_sums
@@ -112,7 +112,7 @@ def optimal_quanta(queue: Queue, levels: int = 3) -> OptimalQuanta:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import LogNormal
+    >>> from mlptsym import LogNormal
     >>> queue = Queue(LogNormal(5, 0.9), 0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39, preemption_cost=0.1)
     >>> best = optimal_quanta(queue, levels=3)
     >>> [round(quantum, 1) for quantum in best.quanta], f"{best.gain:.2%}"
@@ -162,7 +162,7 @@ def _on(breaks: Floats, there: float) -> bool:
 
 
 def _result(queue: Queue, levels: int, boundaries: Floats, equal: Optimum) -> OptimalQuanta:
-    breaks = np.append(bends(queue), queue.service_time(point_masses(queue.size)))
+    breaks = np.append(bends(queue), queue.service_time(queue.size.atoms))
     quanta = _quanta(boundaries)
     policy = MLPT(quanta=quanta) if quanta else FCFS()
     solution = solve(queue, policy)
@@ -222,7 +222,7 @@ class _Problem:
     @classmethod
     def of(cls, queue: Queue, fcfs: float) -> _Problem:
         kinks = bends(queue)
-        return cls(queue, fcfs, kinks[np.isfinite(kinks)], queue.service_time(point_masses(queue.size)))
+        return cls(queue, fcfs, kinks[np.isfinite(kinks)], queue.service_time(queue.size.atoms))
 
     def values(self, boundaries: Floats) -> Floats:
         """E[T], one for each column of boundaries."""

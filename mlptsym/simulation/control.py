@@ -217,7 +217,7 @@ def jobs_needed(queue: Queue, policy: FCFS | MLPT) -> tuple[int, int]:
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> jobs_needed(Queue(Exponential(1.0), arrival_rate=0.85), FCFS())
     (514, 2569)
     """

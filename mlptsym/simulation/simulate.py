@@ -150,7 +150,7 @@ def response_times(queue: Queue, policy: SimulatedPolicy, arrival_times: ArrayLi
     --------
     The second job arrives while the first is served, and overtakes it at its demotion; the first then pays γ · 2.
 
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> queue = Queue(Exponential(1.0), arrival_rate=0.5, preemption_cost=0.1)
     >>> response_times(queue, MLPT(quantum=2.0, levels=2), arrival_times=[0.0, 1.0], sizes=[3.0, 1.0])
     array([4.2, 2. ])
@@ -229,7 +229,7 @@ def simulate(
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> queue = Queue(Exponential(1.0), arrival_rate=0.5)
     >>> result = simulate(queue, FCFS(), jobs=10_000, warmup=1_000, seeds=4)
     >>> abs(result.mean - 2.0) < 4 * result.standard_error  # 1/(μ − λ)

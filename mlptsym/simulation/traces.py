@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.numeric.laws import SizeLaw
+from mlptsym.laws.base import SizeLaw
 from mlptsym.validation import integer, number, refuse
 
 __all__ = ["Trace", "draw_pieces", "draw_trace", "draw_traces"]
@@ -129,7 +129,7 @@ def draw_traces(size: SizeLaw, arrival_rate: float, jobs: int, seeds: int, root_
 
     Examples
     --------
-    >>> from mlptsym.numeric.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> [trace.sizes.round(3).tolist() for trace in draw_traces(Exponential(1.0), 0.5, jobs=3, seeds=2)]
     [[0.299, 1.501, 0.286], [1.037, 3.497, 3.823]]
     """

@@ -13,9 +13,9 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.symbolic.laws import SizeLaw, point
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, tail
 from mlptsym.symbolic.service import service_time_inverse
+from mlptsym.symbolic.size_law import LawFormulas, point
 from mlptsym.symbolic.symbols import age, service, slowdown_threshold
 
 __all__ = [
@@ -141,7 +141,7 @@ def efficiency_defects() -> EfficiencyDefects:
     )
 
 
-def under_law(expression: sp.Expr, law: SizeLaw) -> sp.Expr:
+def under_law(expression: sp.Expr, law: LawFormulas) -> sp.Expr:
     """An expression in moments and densities of S, for S of a given law (no slowdown: S = L, inside the support)."""
 
     def moment(order: sp.Expr, at: sp.Expr, _: sp.Symbol) -> sp.Expr:
@@ -166,12 +166,12 @@ class ClosedIndex:
     quantum: sp.Expr
 
 
-def closed_index(law: SizeLaw, assuming: Mapping[sp.Symbol, sp.Expr] | None = None) -> ClosedIndex:
+def closed_index(law: LawFormulas, assuming: Mapping[sp.Symbol, sp.Expr] | None = None) -> ClosedIndex:
     """Gittins index of a law whose hazard SymPy proves constant, or strictly falling on the whole support.
 
     Parameters
     ----------
-    law : SizeLaw
+    law : LawFormulas
         The law of S (no slowdown).
     assuming : mapping of Symbol to Expr, optional
         Parameters written so that a condition on them holds, such as ``{shape: 1/(1 + s)}`` with s > 0 for a shape
@@ -184,10 +184,10 @@ def closed_index(law: SizeLaw, assuming: Mapping[sp.Symbol, sp.Expr] | None = No
 
     Examples
     --------
-    >>> from mlptsym.symbolic.laws import LAWS
-    >>> closed_index(LAWS["Exponential"]())
+    >>> from mlptsym.laws import size_laws
+    >>> closed_index(size_laws()["Exponential"].formulas())
     ClosedIndex(index=rate, quantum=oo)
-    >>> closed_index(LAWS["Lomax"]()).index
+    >>> closed_index(size_laws()["Lomax"].formulas()).index
     shape/(a + scale)
     """
     x = sp.Dummy("x", positive=True)

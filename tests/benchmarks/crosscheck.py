@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlptsym.numeric.laws import LogNormal
+from mlptsym import LogNormal
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import mean_response_time

@@ -13,15 +13,16 @@ from scipy import special
 
 import mlptsym as mq
 from benchmarks.measure import Row, race, row
+from mlptsym.laws import size_laws
 from mlptsym.numeric.gittins import first_edges, gittins_index
 from mlptsym.numeric.gradient import response_gradient
 from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.remainder import remainder_bounds
 from mlptsym.numeric.response import REMAINDER
-from mlptsym.symbolic.laws import LAWS, point
 from mlptsym.symbolic.moments import UpperMoment
 from mlptsym.symbolic.response import mean_response_time as symbolic_response_time
 from mlptsym.symbolic.service import service_time_inverse, service_upper_moment
+from mlptsym.symbolic.size_law import point
 from mlptsym.symbolic.symbols import (
     arrival_rate,
     boundary,
@@ -82,7 +83,7 @@ def finite_levels(levels: int, count: int) -> Iterator[Row]:
 
 def straight_lambdify(levels: int) -> Callable[[Floats], Floats]:
     """Theorem 4.5 with the moments of the log-normal law put in, by lambdify as it comes."""
-    law = LAWS["LogNormal"]()
+    law = size_laws()["LogNormal"].formulas()
     x = sp.Dummy("x", positive=True)
 
     def moment(order: int, at: sp.Expr) -> sp.Expr:

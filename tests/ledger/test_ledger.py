@@ -15,6 +15,7 @@ from flint import arb, fmpq
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from mlptsym import Gamma, LogNormal
 from mlptsym.ledger import registry
 from mlptsym.ledger.entry import METHODS, Entry, Outcome, Step, verify_entry
 from mlptsym.ledger.exact import checks
@@ -27,7 +28,6 @@ from mlptsym.ledger.registry import SECTIONS, all_entries, select, verify
 from mlptsym.ledger.render.display import value as as_number
 from mlptsym.ledger.render.show import explanation, in_text, shown
 from mlptsym.ledger.render.typesetting import in_latex, readable
-from mlptsym.numeric.laws import Gamma, LogNormal
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.two_levels import two_level_terms as numeric_terms
 from mlptsym.symbolic.induction import levels, peeled, total

@@ -9,9 +9,10 @@ from typing import Any
 import mpmath
 import sympy as sp
 
-from mlptsym.symbolic.laws import LAWS, point
+from mlptsym.laws import size_laws
 from mlptsym.symbolic.moments import UpperMoment
 from mlptsym.symbolic.service import service_mean, service_time, service_upper_moment
+from mlptsym.symbolic.size_law import point
 from mlptsym.symbolic.symbols import size, slowdown_factor, slowdown_threshold
 
 __all__ = ["DIGITS", "ServiceLaw", "value"]
@@ -38,7 +39,7 @@ class ServiceLaw:
     Attributes
     ----------
     name : str
-        A name in `LAWS`.
+        The law's name.
     parameters : tuple of Rational
     threshold, factor : Rational
         ℓ_C and β.
@@ -71,7 +72,7 @@ class ServiceLaw:
 
     @property
     def _law(self) -> Any:
-        return LAWS[self.name]()
+        return size_laws()[self.name].formulas()
 
     @property
     def _slowdown(self) -> dict[sp.Expr, Any]:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from mlptsym.figures.base_load import at_load
 from mlptsym.figures.best_quanta import Found
 from mlptsym.figures.parameter_sweeps import ParameterSweep
+from mlptsym.laws.base import SizeLaw
+from mlptsym.laws.log_normal import LogNormal
 from mlptsym.numeric.capped import CappedGittins
-from mlptsym.numeric.laws import LogNormal, SizeLaw
 from mlptsym.numeric.optimum import Optimum, optimal_quantum, rule_of_thumb
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue

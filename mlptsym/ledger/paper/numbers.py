@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import partial
 
 from mlptsym.figures.base_load import at_load, capped_name
+from mlptsym.laws.exponential import Exponential
+from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.paper.evidence import GAMMA, LEVELS, LOADS, PREEMPTIONS, VARIED, Estimate, Evidence, level_name
 from mlptsym.ledger.paper.verdicts import NOT_REPRODUCED, REPRODUCED, WITHIN_ERROR, Finding, PaperClaim, judged
-from mlptsym.numeric.laws import Exponential, LogNormal
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.response import solve
 

@@ -9,10 +9,11 @@ from functools import cached_property
 import sympy as sp
 from flint import arb, fmpq
 
+from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.exact.enclosure import ball
-from mlptsym.symbolic.laws import lognormal, point
 from mlptsym.symbolic.moments import UpperMoment, mean
 from mlptsym.symbolic.service import service_mean, service_time_inverse, service_upper_moment
+from mlptsym.symbolic.size_law import point
 from mlptsym.symbolic.symbols import (
     age,
     arrival_rate,
@@ -43,20 +44,20 @@ class Setting:
     @cached_property
     def parameters(self) -> dict[sp.Expr, arb]:
         """λ, β, γ, ℓ_C and the parameters of the law."""
-        mu, sigma = lognormal().parameters
+        mu, sigma = LogNormal.formulas().parameters
         law = {mu: arb(5), sigma: arb(fmpq(9, 10))}
         return {
             **law,
             arrival_rate: arb(fmpq(36, 10000)),
             slowdown_factor: arb(fmpq(39, 100)),
             preemption_cost: arb(fmpq(1, 10)),
-            slowdown_threshold: self.multiple * ball(lognormal().moment(1), law),
+            slowdown_threshold: self.multiple * ball(LogNormal.formulas().moment(1), law),
         }
 
     @property
     def mean_size(self) -> arb:
         """E[L]."""
-        return ball(lognormal().moment(1), self.parameters)
+        return ball(LogNormal.formulas().moment(1), self.parameters)
 
     @property
     def threshold(self) -> arb:
@@ -101,11 +102,11 @@ class Setting:
 
     @cached_property
     def _law_forms(self) -> dict[int, sp.Expr]:
-        return {order: lognormal().closed_moment(order) for order in range(3)}
+        return {order: LogNormal.formulas().closed_moment(order) for order in range(3)}
 
     def hazard(self, x: arb) -> arb:
         """h_L(x)."""
-        law = lognormal()
+        law = LogNormal.formulas()
         return ball(law.density / law.closed_moment(0), {**self.parameters, point: x})
 
     def terms(self, terms: TwoLevelTerms, x: arb, *, slowed: bool) -> dict[sp.Expr, arb]:
@@ -139,6 +140,6 @@ class Setting:
         values: dict[sp.Expr, arb] = {**self.parameters, **places}
         for moment in expression.atoms(UpperMoment):
             order, at, _ = moment.args
-            form = lognormal().moment(int(order)) if at.is_zero else self._law_forms[int(order)]
+            form = LogNormal.formulas().moment(int(order)) if at.is_zero else self._law_forms[int(order)]
             values[moment] = ball(form, {**self.parameters, point: values.get(at, arb(0))})
         return ball(expression, {**values, size: arb(0)})

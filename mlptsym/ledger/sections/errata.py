@@ -10,6 +10,9 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx, fmpq
 
+from mlptsym.laws.exponential import Exponential
+from mlptsym.laws.log_normal import LogNormal
+from mlptsym.laws.lomax import Lomax
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.exact.enclosure import ball
@@ -19,9 +22,9 @@ from mlptsym.ledger.sections.policy import added_by_a_level
 from mlptsym.ledger.sections.two_levels import Package, at_quantum, response_time
 from mlptsym.ledger.sections.waiting import ends
 from mlptsym.symbolic.algorithm import effective_load
-from mlptsym.symbolic.laws import exponential, lognormal, lomax, point
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.response import level_terms
+from mlptsym.symbolic.size_law import point
 from mlptsym.symbolic.symbols import (
     arrival_rate,
     level,
@@ -75,9 +78,11 @@ def check_figure_means(claim: tuple[int, Any]) -> Outcome:
     """The package's E[L] for Exp(1/53) and LogNorm(3.1, 1.3), in interval arithmetic."""
     first, second = claim
     with ctx.workprec(128):
-        exponential_mean = ball(exponential().moment(1), {exponential().parameters[0]: arb(fmpq(1, 53))})
-        mu, sigma = lognormal().parameters
-        lognormal_mean = ball(lognormal().moment(1), {mu: arb(fmpq(31, 10)), sigma: arb(fmpq(13, 10))})
+        exponential_mean = ball(
+            Exponential.formulas().moment(1), {Exponential.formulas().parameters[0]: arb(fmpq(1, 53))}
+        )
+        mu, sigma = LogNormal.formulas().parameters
+        lognormal_mean = ball(LogNormal.formulas().moment(1), {mu: arb(fmpq(31, 10)), sigma: arb(fmpq(13, 10))})
         near = [
             bool(abs(found - value) < arb(fmpq(1, 200)))
             for found, value in ((exponential_mean, first), (lognormal_mean, arb(second)))
@@ -90,13 +95,14 @@ def check_figure_tails(claim: int) -> Outcome:
     """E[(L − ℓ_C)⁺] of both laws at ℓ_C = 256/3.75, and of the log-normal law scaled to the mean 53."""
     with ctx.workprec(128):
         threshold = arb(fmpq(25600, 375))
-        nu = exponential().parameters[0]
-        mu, sigma = lognormal().parameters
-        excesses = [_excess(exponential(), {nu: arb(fmpq(1, 53))}, threshold)]
+        nu = Exponential.formulas().parameters[0]
+        mu, sigma = LogNormal.formulas().parameters
+        excesses = [_excess(Exponential.formulas(), {nu: arb(fmpq(1, 53))}, threshold)]
         spread = {sigma: arb(fmpq(13, 10))}
         scaled = arb(53).log() - arb(fmpq(169, 200))
         excesses += [
-            _excess(lognormal(), {**spread, mu: location}, threshold) for location in (arb(fmpq(31, 10)), scaled)
+            _excess(LogNormal.formulas(), {**spread, mu: location}, threshold)
+            for location in (arb(fmpq(31, 10)), scaled)
         ]
         larger = all(bool(claim * (excess - excesses[0]) > 0) for excess in excesses[1:])
     return Outcome(larger, "E[(L − ℓ_C)⁺] = " + ", ".join(excess.str(5, radius=False) for excess in excesses))
@@ -118,7 +124,7 @@ def check_infinite_square(shape: sp.Rational, claim: tuple[Orders, bool, bool]) 
     E[(S^eff)²] = Σ E[Y_r²] + 2 Σ a_{r−1} E[Y_r] needs both sums; d_1 of the piecewise route needs the first only.
     """
     orders, products_finite, squares_finite = claim
-    law = lomax()
+    law = Lomax.formulas()
     where = {law.parameters[0]: shape, law.parameters[1]: 1}
     x, n = sp.Symbol("x", positive=True), sp.Symbol("n", positive=True)
     moments = [law.closed_moment(order).subs(where).subs(point, x) for order in range(3)]
@@ -147,7 +153,7 @@ def check_infinite_square(shape: sp.Rational, claim: tuple[Orders, bool, bool]) 
 def check_infinite_overhead(claim: tuple[sp.Rational, sp.Rational, bool]) -> Outcome:
     """c_J F̄(t_J), what level J + 1 adds to E[S^eff], falls as J^(1 − shape) for Lomax S: summable if shape > 2."""
     shape, power, finite = claim
-    law = lomax()
+    law = Lomax.formulas()
     n = sp.Symbol("n", positive=True)
     survival = law.closed_moment(0).subs({law.parameters[0]: shape, law.parameters[1]: 1}).subs(point, n)
     added = expectation(added_by_a_level(), ends(J)).subs(tail(t(J)), survival).subs(restore_cost(J), gamma * n)

@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 import sympy as sp
 from flint import arb, ctx
 
+from mlptsym.laws import size_laws
+from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities
 from mlptsym.ledger.exact.enclosure import ball, covered
 from mlptsym.ledger.paper.printed import integral
 from mlptsym.symbolic import gittins
-from mlptsym.symbolic.laws import LAWS, lognormal, point
 from mlptsym.symbolic.moments import tail
+from mlptsym.symbolic.size_law import point
 from mlptsym.symbolic.symbols import age, service, slowdown_factor
 
 __all__ = ["entries"]
@@ -115,7 +117,7 @@ Cases = Sequence[tuple[str, dict[str, sp.Expr], sp.Expr, sp.Expr]]
 def check_closed_cases(claim: Cases) -> Outcome:
     """The package's closed index and quantum, and J itself for the law with a constant hazard."""
     equations, quanta = [], True
-    uniform = LAWS["Uniform"]()
+    uniform = size_laws()["Uniform"].formulas()
     low, high = uniform.parameters
     try:
         gittins.closed_index(uniform, {high: low + sp.Symbol("w", positive=True)})
@@ -124,7 +126,7 @@ def check_closed_cases(claim: Cases) -> Outcome:
     else:
         return Outcome(False, "a rising hazard is given an index")
     for name, assumed, index, best in claim:
-        law = LAWS[name]()
+        law = size_laws()[name].formulas()
         given = {symbol: assumed[symbol.name] for symbol in law.parameters if symbol.name in assumed}
         found = gittins.closed_index(law, given)
         equations.append(Equation(f"G(a) over its value as stated, {name}", sp.simplify(found.index / index), sp.S.One))
@@ -143,7 +145,7 @@ def check_hazard_jump(claim: sp.Expr) -> Outcome:
 def check_lognormal_hazard(claim: tuple[int, arb, arb]) -> Outcome:
     """Sign of dh/dx of the package's log-normal law (5, 0.9) on a box, by bisection in interval arithmetic."""
     sign, low, high = claim
-    law = lognormal()
+    law = LogNormal.formulas()
     mu, sigma = law.parameters
     values = {mu: 5, sigma: sp.Rational(9, 10)}
     hazard = law.density / law.closed_moment(0)

@@ -1,19 +1,21 @@
-"""The ten size laws: closed forms of E[L^n ; L > x], n = 0, 1, 2, proved by differentiating."""
+"""The size laws: closed forms of E[L^n ; L > x], n = 0, 1, 2, proved by differentiating."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import mpmath
 import sympy as sp
 
+from mlptsym.laws import size_laws
+from mlptsym.laws.base import SizeLaw
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import agreement, everything
 from mlptsym.ledger.exact.digits import DIGITS, value
-from mlptsym.symbolic.laws import LAWS, SizeLaw, moment_defects, point, potential_defect
 from mlptsym.symbolic.moments import Indicator
+from mlptsym.symbolic.size_law import LawFormulas, moment_defects, point, potential_defect
 from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
 
 __all__ = ["entries"]
@@ -21,18 +23,9 @@ __all__ = ["entries"]
 ORDERS = (1, 0, 2)
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A law with its closed moments, and what its density is."""
-
-    law: SizeLaw
-    density: sp.Expr
-
-
-def check_law(claim: Statement) -> Outcome:
+def check_law(law: LawFormulas) -> Outcome:
     """d/dx of each closed moment is −x^n f(x); it is E[L^n] (one for n = 0) at the start and vanishes at the end."""
-    law = claim.law
-    parts = [_density(claim)]
+    parts = [_density(law)]
     for order in ORDERS:
         defects = moment_defects(law, order)
         found = {
@@ -53,7 +46,7 @@ def check_law(claim: Statement) -> Outcome:
     return replace(outcome, evidence=words) if outcome.holds else outcome
 
 
-def _everywhere(law: SizeLaw) -> Outcome:
+def _everywhere(law: LawFormulas) -> Outcome:
     """The forms for every x ≥ 0: their value at 0, inside and beyond the support, for some whole and broken parameters.
 
     At 0 the density is its limit from the right, E[L^n ; L > 0] the moment.
@@ -86,18 +79,19 @@ def _everywhere(law: SizeLaw) -> Outcome:
     return Outcome(holds, "every x ≥ 0" if holds else "a value at the ends of the support is wrong", tuple(steps))
 
 
-def _parameter_sets(law: SizeLaw) -> list[dict[sp.Symbol, sp.Expr]]:
-    """Exact parameters; a shape below, at and above one."""
-    names = {symbol.name: symbol for symbol in law.parameters}
+def _parameter_sets(law: LawFormulas) -> list[dict[sp.Symbol, sp.Expr]]:
+    """Exact parameters, which keep to the conditions; a shape by which the density starts below, at and above one."""
     plain = {symbol: sp.Rational(number + 3, 2) for number, symbol in enumerate(law.parameters)}
-    if law.moment_limit is not sp.oo:
-        return [{**plain, names["shape"]: sp.Rational(7, 2)}]
-    if "stages" in names:
-        return [{**plain, names["stages"]: stages} for stages in (sp.Integer(1), sp.Integer(2))]
-    if "shape" in names:
-        return [{**plain, names["shape"]: shape} for shape in (sp.Rational(1, 2), sp.Integer(1), sp.Integer(2))]
-    weights = {symbol: sp.Rational(1, 2) for name, symbol in names.items() if name.startswith("probability")}
-    return [{**plain, **weights}]
+    if isinstance(law.moment_limit, sp.Symbol):
+        return [{**plain, law.moment_limit: sp.Rational(7, 2)}]
+    for symbol, stated in law.conditions:
+        shares = {other: sp.Rational(1, 2) for other in stated.free_symbols}
+        return [{**plain, **shares, symbol: stated.subs(shares)}]
+    start = law.density_start if isinstance(law.density_start, sp.Piecewise) else sp.Piecewise((0, True))
+    for shape in {symbol for _, condition in start.args for symbol in condition.free_symbols}:
+        shapes = (1, 2) if shape.is_integer else (sp.Rational(1, 2), 1, 2)
+        return [{**plain, shape: sp.sympify(value)} for value in shapes]
+    return [plain]
 
 
 def _zero(words: str, defect: sp.Expr) -> Outcome:
@@ -105,18 +99,16 @@ def _zero(words: str, defect: sp.Expr) -> Outcome:
     return Outcome(holds, words if holds else f"{words} is {defect}, not 0", (Step(words, defect),))
 
 
-def _density(claim: Statement) -> Outcome:
+def _density(law: LawFormulas) -> Outcome:
     """The density in the textbook's form."""
     inside = sp.Dummy("x", positive=True)
-    if claim.law.density.has(sp.DiracDelta):
-        same = claim.law.density.equals(claim.density)
+    if law.density.has(sp.DiracDelta):
+        same = law.density.equals(law.textbook)
     else:
-        quotient = (claim.law.density.doit() / claim.density).replace(
-            sp.loggamma, lambda shape: sp.log(sp.gamma(shape))
-        )
+        quotient = (law.density.doit() / law.textbook).replace(sp.loggamma, lambda shape: sp.log(sp.gamma(shape)))
         quotient = sp.expand_log(sp.expand(sp.log(sp.simplify(quotient.subs(point, inside)))), force=True)
         same = sp.simplify(sp.expand(sp.expand_log(quotient, force=True))) == 0
-    return Outcome(bool(same), "density as stated" if same else "another density", (Step("f(x)", claim.law.density),))
+    return Outcome(bool(same), "density as stated" if same else "another density", (Step("f(x)", law.density),))
 
 
 # special functions
@@ -162,77 +154,33 @@ def _slope(definition: Definition, a: mpmath.mpf, at: mpmath.mpf) -> mpmath.mpf:
         return (definition(a, at + step) - definition(a, at - step)) / (2 * step)
 
 
-x = point
-p = {name: sp.Symbol(name, positive=True) for name in ("rate", "sigma", "shape", "scale", "high", "value")}
-mu, low = sp.Symbol("mu", real=True), sp.Symbol("low", nonnegative=True)
-stages = sp.Symbol("stages", integer=True, positive=True)
-
-
-def densities() -> dict[str, tuple[sp.Expr, str]]:
-    """Textbook densities (Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions), and their LaTeX."""
-    rate, sigma, shape, scale = (p[name] for name in ("rate", "sigma", "shape", "scale"))
-    phases = sp.symbols("probability_0:2", positive=True), sp.symbols("rate_0:2", positive=True)
-    samples = sp.symbols("sample_0:3", positive=True)
-    normal = sp.exp(-((sp.log(x) - mu) ** 2) / (2 * sigma**2)) / (x * sigma * sp.sqrt(2 * sp.pi))
-    return {
-        "Exponential": (rate * sp.exp(-rate * x), r"f(x) = \nu e^{-\nu x}"),
-        "LogNormal": (normal, r"f(x) = \frac{1}{x\sigma\sqrt{2\pi}}\exp\Bigl(-\frac{(\log x-\mu)^2}{2\sigma^2}\Bigr)"),
-        "Weibull": (
-            shape * x ** (shape - 1) / scale**shape * sp.exp(-((x / scale) ** shape)),
-            r"f(x) = \frac ks\Bigl(\frac xs\Bigr)^{k-1}e^{-(x/s)^k}",
-        ),
-        "Gamma": (
-            x ** (shape - 1) * sp.exp(-x / scale) / (sp.gamma(shape) * scale**shape),
-            r"f(x) = \frac{x^{k-1}e^{-x/s}}{\Gamma(k)s^k}",
-        ),
-        "Erlang": (
-            rate**stages * x ** (stages - 1) * sp.exp(-rate * x) / sp.gamma(stages),
-            r"f(x) = \frac{\nu^mx^{m-1}e^{-\nu x}}{(m-1)!}",
-        ),
-        "HyperExponential": (
-            sp.Add(*(weight * nu * sp.exp(-nu * x) for weight, nu in zip(*phases, strict=True))),
-            r"f(x) = \sum_ip_i\nu_ie^{-\nu_ix}",
-        ),
-        "Lomax": (
-            shape / scale * (1 + x / scale) ** (-shape - 1),
-            r"f(x) = \frac as\Bigl(1+\frac xs\Bigr)^{-a-1}",
-        ),
-        "Uniform": (1 / (p["high"] - low), r"f(x) = \frac{1}{b-a},\quad a<x<b"),
-        "Deterministic": (sp.DiracDelta(x - p["value"]), r"P(L > x) = \mathbf 1\{v > x\}"),
-        "Empirical": (
-            sp.Add(*(sp.DiracDelta(x - sample) for sample in samples)) / 3,
-            r"P(L > x) = \frac1n\sum_i\mathbf 1\{v_i > x\}",
-        ),
-    }
-
-
-def altered(name: str, change: Callable[[SizeLaw], SizeLaw]) -> Statement:
+def altered(law: type[SizeLaw], change: Callable[[LawFormulas], LawFormulas]) -> LawFormulas:
     """The law with something changed."""
-    return Statement(change(LAWS[name]()), densities()[name][0])
+    return change(law.formulas())
 
 
-def second_moment_shifted(law: SizeLaw) -> SizeLaw:
+def second_moment_shifted(law: LawFormulas) -> LawFormulas:
     """E[L² ; L > x] read for E[L ; L > x]."""
     return replace(law, closed_moment=lambda order: law.closed_moment(order if order != 1 else 2))
 
 
-def one_power_more(law: SizeLaw) -> SizeLaw:
+def one_power_more(law: LawFormulas) -> LawFormulas:
     """E[L ; L > x] divided by 1 + x/scale."""
     stretch = 1 + point / law.parameters[-1]
     return replace(law, closed_moment=lambda order: law.closed_moment(order) / (stretch if order == 1 else 1))
 
 
-def mean_doubled(law: SizeLaw) -> SizeLaw:
+def mean_doubled(law: LawFormulas) -> LawFormulas:
     """E[L] twice as large."""
     return replace(law, moment=lambda order: law.moment(order) * (2 if order == 1 else 1))
 
 
-def constant_added(law: SizeLaw) -> SizeLaw:
+def constant_added(law: LawFormulas) -> LawFormulas:
     """A closed first moment that does not vanish at the end: right derivative, wrong constant."""
     return replace(law, closed_moment=lambda order: law.closed_moment(order) + (1 if order == 1 else 0))
 
 
-def strict_at_atom(law: SizeLaw) -> SizeLaw:
+def strict_at_atom(law: LawFormulas) -> LawFormulas:
     """A closed moment without its step."""
     return replace(law, closed_moment=lambda order: law.closed_moment(order).replace(Indicator, lambda *_: sp.S.One))
 
@@ -255,26 +203,24 @@ def entries() -> tuple[Entry, ...]:
             method="digits",
         )
     ]
-    for name, (density, latex) in densities().items():
-        first = ("E[L ; L > x] with x² f", second_moment_shifted)
-        if name == "Lomax":
-            first = ("E[L ; L > x] with another power", one_power_more)
-        if name in {"Deterministic", "Empirical"}:
-            first = ("no step at the atoms", strict_at_atom)
-        alterations = (first, ("twice the mean", mean_doubled), ("a constant added to E[L ; L > x]", constant_added))
-        found.append(
-            Entry(
-                f"law-{name.lower()}",
-                f"{name}: E[L^n ; L > x] in closed form, n = 0, 1, 2",
-                latex,
-                "size laws; Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions",
-                partial(_statement, name, density),
-                check_law,
-                {words: partial(altered, name, change) for words, change in alterations},
-            )
-        )
+    found += [_entry(law) for law in size_laws().values()]
     return tuple(found)
 
 
-def _statement(name: str, density: sp.Expr) -> Statement:
-    return Statement(LAWS[name](), density)
+def _entry(law: type[SizeLaw]) -> Entry:
+    formulas = law.formulas()
+    wrong_moment = ("E[L ; L > x] with x² f", second_moment_shifted)
+    if formulas.moment_limit is not sp.oo:
+        wrong_moment = ("E[L ; L > x] with another power", one_power_more)
+    if formulas.density.has(sp.DiracDelta):
+        wrong_moment = ("no step at the atoms", strict_at_atom)
+    changes = (wrong_moment, ("twice the mean", mean_doubled), ("a constant added to E[L ; L > x]", constant_added))
+    return Entry(
+        f"law-{law.keyword()}",
+        f"{law.__name__}: E[L^n ; L > x] in closed form, n = 0, 1, 2",
+        formulas.latex,
+        "size laws; Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions",
+        law.formulas,
+        check_law,
+        {words: partial(altered, law, change) for words, change in changes},
+    )

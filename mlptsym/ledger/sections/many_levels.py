@@ -11,13 +11,13 @@ import sympy as sp
 from flint import arb, ctx
 from sympy.polys.ring_series import rs_series_inversion
 
+from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.paper.printed import t
 from mlptsym.ledger.paper.setting import Setting
 from mlptsym.ledger.sections.policy import added_by_a_level
 from mlptsym.ledger.sections.waiting import ends
-from mlptsym.numeric.laws import LogNormal
 from mlptsym.numeric.optimum import rule_of_thumb
 from mlptsym.numeric.queue import Queue
 from mlptsym.symbolic.many_levels import (

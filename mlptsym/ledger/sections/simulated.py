@@ -11,10 +11,11 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from mlptsym.laws.exponential import Exponential
+from mlptsym.laws.gamma import Gamma
 from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import scores
 from mlptsym.ledger.paper import printed
-from mlptsym.numeric.laws import Exponential, Gamma
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
 from mlptsym.simulation.simulate import response_times

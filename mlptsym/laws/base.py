@@ -1,0 +1,227 @@
+"""What every size law offers: density, tail, hazard, upper partial moments and samples.
+
+A law is a frozen dataclass of its parameters; its numeric functions are its formulas, compiled.  Sizes are in units of
+work, which is time at service rate one; scales, rates and samples may be anything from 1e-30 to 1e30.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mlptsym import validation
+from mlptsym.arrays import floats
+from mlptsym.parameters import Parametric
+
+if TYPE_CHECKING:
+    from mlptsym.compile import CompiledFunction
+    from mlptsym.symbolic.size_law import LawFormulas
+
+__all__ = ["HIGHEST_ORDER", "SizeLaw", "formula_function"]
+
+Floats = NDArray[np.float64]
+
+HIGHEST_ORDER = 3
+"""The highest moment that the theory asks for: E[S³] bounds what is left out for infinitely many levels."""
+
+NO_POINTS: Floats = np.empty(0)
+NO_POINTS.flags.writeable = False
+
+TINY = 1e-200
+MOST_DRAWN = 2**30
+
+
+@lru_cache(maxsize=256)
+def formula_function(law: type[SizeLaw], lengths: tuple[int, ...], wanted: str) -> CompiledFunction:
+    """Formulas of a law as a function of its parameters and of x.
+
+    Parameters
+    ----------
+    law : type
+        A subclass of `SizeLaw`.
+    lengths : tuple of int
+        How many numbers a parameter that is a sequence has.
+    wanted : str
+        ``moments``: E[L^n ; L > x], n = 0 … 3; ``potentials``: the same with its potential in place of n ≥ 2;
+        ``density``: f(x) everywhere; ``hazard``: f(x) and the first two moments; ``smooth``: tail, density and its
+        derivative inside the support.
+    """
+    import sympy as sp
+
+    from mlptsym.compile import compile_expressions
+    from mlptsym.symbolic.size_law import point
+
+    formulas = law.formulas(*lengths)
+    orders = range(HIGHEST_ORDER + 1)
+    moment, potential = formulas.upper_moment, formulas.potential or formulas.upper_moment
+    expressions = {
+        "moments": lambda: [moment(order) for order in orders],
+        "potentials": lambda: [(moment if order < 2 else potential)(order) for order in orders],
+        "density": lambda: [formulas.density_everywhere()],
+        "hazard": lambda: [formulas.density_everywhere(), moment(0), moment(1)],
+        "smooth": lambda: [formulas.closed_moment(0), formulas.density, sp.diff(formulas.density, point)],
+    }[wanted]()
+    return compile_expressions({**{str(p): p for p in formulas.parameters}, "x": point}, expressions)
+
+
+class SizeLaw(Parametric):
+    """What every size law offers; its subclasses are frozen dataclasses of their parameters."""
+
+    examples: ClassVar[tuple[tuple[Any, ...], ...]] = ()
+    """Ordinary parameters, with which everything is tried in the tests."""
+
+    @classmethod
+    def formulas(cls, *lengths: int) -> LawFormulas:
+        """The law in SymPy's terms; ``lengths`` says how many numbers a parameter that is a sequence has."""
+        raise NotImplementedError
+
+    @cached_property
+    def parameters(self) -> tuple[float, ...]:
+        """Parameter values in the order of the symbols of `formulas`."""
+        values = (getattr(self, item.name) for item in fields(self))  # type: ignore[arg-type]
+        return tuple(chain.from_iterable(value if _is_sequence(value) else (value,) for value in values))
+
+    @cached_property
+    def kind(self) -> tuple[Any, tuple[int, ...]]:
+        """What the formulas depend on beside the parameters: the class, and the ``lengths`` that `formulas` takes."""
+        values = (getattr(self, item.name) for item in fields(self))  # type: ignore[arg-type]
+        return type(self), tuple(len(value) for value in values if _is_sequence(value))[:1]
+
+    def evaluate(self, wanted: str, x: Floats) -> tuple[Floats, ...]:
+        """Formulas at sizes: see `formula_function`."""
+        return formula_function(*self.kind, wanted)(*self.parameters, x)
+
+    # where the law is not smooth
+
+    @property
+    def moment_limit(self) -> float:
+        """E[L^n] is finite exactly for n below this."""
+        return math.inf
+
+    @property
+    def lower_end(self) -> float:
+        """Lower end of the support."""
+        return 0.0
+
+    @property
+    def upper_end(self) -> float:
+        """Upper end of the support."""
+        return math.inf
+
+    @property
+    def atoms(self) -> Floats:
+        """Sizes with positive probability, increasing; empty for a law with a density, and otherwise all there are."""
+        return NO_POINTS
+
+    @property
+    def masses(self) -> Floats:
+        """Probability of each atom."""
+        return -np.diff(self.tail(self.atoms), prepend=1.0)
+
+    @property
+    def density_jumps(self) -> tuple[float, ...]:
+        """Sizes > 0 at which the density jumps, increasing."""
+        return ()
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the law has a density without a jump on (0, ∞)."""
+        return not len(self.atoms) and not self.density_jumps
+
+    @cached_property
+    def reach(self) -> float:
+        """Size beyond which nothing is left of the law in double precision."""
+        if math.isfinite(self.upper_end):
+            return self.upper_end
+        sizes: Floats = 2.0 ** np.arange(-1022.0, 1024.0)
+        left = np.any([moment > 0 for moment in self.evaluate("moments", sizes)], axis=0)
+        return float(np.append(sizes[1:], math.inf)[np.flatnonzero(left).max(initial=0)])
+
+    # numbers
+
+    def density(self, x: ArrayLike) -> Floats:
+        """Density f(x), shape of ``x``; zero outside the support (point masses: see the law)."""
+        points = floats("x", x)
+        # quotients of subnormal numbers would come out as zero: so small a size is zero
+        (density,) = self.evaluate("density", np.where(points < TINY, 0.0, points))
+        # beyond its reach a power law goes on, and of any other there is nothing
+        return density if math.isfinite(self.moment_limit) else np.where(points < self.reach, density, 0.0)
+
+    def tail(self, x: ArrayLike) -> Floats:
+        """Tail P(L > x), shape of ``x``."""
+        return self.upper_moment(0, x)
+
+    def hazard(self, x: ArrayLike) -> Floats:
+        """Hazard f(x)/P(L > x), shape of ``x``; ``inf`` where nothing is left of the law."""
+        points = floats("x", x)
+        tail, density = self.tail(points), self.density(points)
+        gone = tail <= 1e-290
+        deep = gone & (points < self.upper_end)
+        with np.errstate(over="ignore"):
+            hazard: Floats = np.divide(density, tail, out=np.full(points.shape, math.inf), where=~gone)
+            hazard[deep] = self._deep_hazard(points[deep])
+        return hazard
+
+    def _deep_hazard(self, points: Floats) -> Floats:
+        """Hazard where the tail is too small for a float."""
+        return np.full(points.shape, math.inf)
+
+    def upper_moment(self, order: int, x: ArrayLike) -> Floats:
+        """E[L^order ; L > x] for order 0 … 3, shape of ``x``; ``inf`` where the moment is infinite."""
+        position = validation.integer("order", order, at_least=0, at_most=HIGHEST_ORDER)
+        points = floats("x", x)
+        if position >= self.moment_limit:
+            return np.full(points.shape, math.inf)
+        return self.partial_moments(points)[position]
+
+    def moment(self, order: int) -> float:
+        """E[L^order] for order 0 … 3."""
+        return self._moments[validation.integer("order", order, at_least=0, at_most=HIGHEST_ORDER)]
+
+    @cached_property
+    def _moments(self) -> tuple[float, ...]:
+        return tuple(float(self.upper_moment(order, 0.0)) for order in range(HIGHEST_ORDER + 1))
+
+    @property
+    def mean(self) -> float:
+        """E[L]."""
+        return self.moment(1)
+
+    def partial_moments(self, x: Floats, *, potential: bool = False) -> tuple[Floats, ...]:
+        """E[L^n ; L > x] for n = 0 … 3 (unchecked: where a moment is infinite the numbers mean nothing).
+
+        With ``potential``, the orders from 2 on are replaced, for laws that have one, by functions with the same
+        derivative −x^n f(x) that stay finite: only their differences have a meaning.
+        """
+        wanted = "potentials" if potential else "moments"
+        beyond = x >= self.reach
+        if not beyond.any():
+            return self.evaluate(wanted, x)
+        inside = self.evaluate(wanted, np.where(beyond, 0.0, x))
+        return tuple(np.where(beyond, 0.0, moment) for moment in inside)
+
+    def sample(self, generator: np.random.Generator, count: int) -> Floats:
+        """Draw ``count`` independent sizes from a NumPy generator.
+
+        Raises
+        ------
+        ParameterError
+            If ``generator`` is none, or ``count`` no whole number from 0 to 2³⁰.
+        """
+        if not isinstance(generator, np.random.Generator):
+            validation.refuse("generator", generator, "a numpy.random.Generator")
+        return self._draw(generator, validation.integer("count", count, at_least=0, at_most=MOST_DRAWN))
+
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
+        """Sizes from checked arguments."""
+        raise NotImplementedError
+
+
+def _is_sequence(value: object) -> bool:
+    return isinstance(value, (tuple, np.ndarray))

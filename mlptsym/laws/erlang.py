@@ -1,0 +1,62 @@
+"""Erlang law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from mlptsym.laws.base import Floats, SizeLaw
+from mlptsym.laws.gamma import Gamma, gamma_hazard
+from mlptsym.parameters import Magnitude, Range
+
+if TYPE_CHECKING:
+    from mlptsym.symbolic.size_law import LawFormulas
+
+__all__ = ["Erlang"]
+
+
+@dataclass(frozen=True)
+class Erlang(SizeLaw):
+    """Erlang law: the sum of exponential stages of one rate, which is a gamma law.
+
+    Parameters
+    ----------
+    stages : int
+        Number of stages, from 1 to a million.
+    rate : float
+        Rate of each stage, > 0; the mean is stages/rate.
+    """
+
+    stages: Annotated[int, Range(at_least=1, at_most=10**6, whole=True)]
+    rate: Magnitude
+    examples = ((1, 0.8), (4, 0.8), (300, 100.0))
+
+    @classmethod
+    def formulas(cls, *_: int) -> LawFormulas:
+        """The law in SymPy's terms."""
+        import sympy as sp
+
+        from mlptsym.symbolic.size_law import LawFormulas, point, start_by_shape
+
+        stages, rate = cls.symbols()
+        gamma = Gamma.formulas()
+        shape, scale = gamma.parameters
+        as_gamma = {shape: stages, scale: 1 / rate}
+        return LawFormulas(
+            cls.__name__,
+            (stages, rate),
+            gamma.density.subs(as_gamma),
+            lambda order: gamma.closed_moment(order).subs(as_gamma),
+            lambda order: gamma.moment(order).subs(as_gamma),
+            density_start=start_by_shape(stages, 1 / rate),
+            textbook=rate**stages * point ** (stages - 1) * sp.exp(-rate * point) / sp.gamma(stages),
+            latex=r"f(x) = \frac{\nu^mx^{m-1}e^{-\nu x}}{(m-1)!}",
+        )
+
+    def _deep_hazard(self, points: Floats) -> Floats:
+        return gamma_hazard(self.stages, points * self.rate) * self.rate
+
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
+        return generator.standard_gamma(self.stages, count) / self.rate

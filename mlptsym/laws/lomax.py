@@ -1,0 +1,106 @@
+"""Lomax (Pareto II) law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from mlptsym.laws.base import HIGHEST_ORDER, Floats, SizeLaw
+from mlptsym.parameters import Magnitude, Range
+
+if TYPE_CHECKING:
+    import sympy as sp
+
+    from mlptsym.symbolic.size_law import LawFormulas
+
+__all__ = ["Lomax"]
+
+
+@dataclass(frozen=True)
+class Lomax(SizeLaw):
+    """Lomax (Pareto II) law with the power-law tail (1 + x/scale)^(−shape).
+
+    Parameters
+    ----------
+    shape : float
+        From 0.01 to 1000; E[L^n] is finite for n < shape only.
+    scale : float
+        > 0.
+    """
+
+    shape: Annotated[float, Range(at_least=0.01, at_most=1e3)]
+    scale: Magnitude
+    examples = ((4.5, 10.0), (3.2, 0.5))
+
+    @classmethod
+    def formulas(cls, *_: int) -> LawFormulas:
+        """The law in SymPy's terms."""
+        import sympy as sp
+
+        from mlptsym.symbolic.size_law import LawFormulas, point
+        from mlptsym.symbolic.special import RelativeExponential
+
+        shape, scale = cls.symbols()
+        stretch = 1 + point / scale
+
+        def powers_of_sum(fixed: sp.Expr, order: int, moment: Callable[[int], sp.Expr]) -> sp.Expr:
+            # E[(fixed + X)^n] of an X with these moments
+            variable = sp.Dummy("X")
+            terms = sp.Poly((fixed + variable) ** order, variable).terms()
+            return sp.Add(*(coefficient * moment(power) for (power,), coefficient in terms))
+
+        def excess(order: int) -> sp.Expr:
+            # E[(L − x)^n | L > x]: a Lomax law again, with scale x + scale
+            return sp.factorial(order) * (point + scale) ** order / sp.Mul(*(shape - i for i in range(1, order + 1)))
+
+        def closed_moment(order: int) -> sp.Expr:
+            return stretch**-shape * powers_of_sum(point, order, excess)
+
+        def potential(order: int) -> sp.Expr:
+            # −E[L^n ; L ≤ x], with v = log(1 + x/scale) as variable of integration: finite for every shape
+            length = sp.log(stretch)
+
+            def integral(power: int) -> sp.Expr:
+                return length * RelativeExponential((power - shape) * length)
+
+            return -shape * scale**order * powers_of_sum(-sp.S.One, order, integral)
+
+        return LawFormulas(
+            cls.__name__,
+            (shape, scale),
+            shape / scale * stretch ** (-shape - 1),
+            closed_moment,
+            lambda order: excess(order).subs(point, 0),
+            moment_limit=shape,
+            potential=potential,
+            textbook=shape / scale * (1 + point / scale) ** (-shape - 1),
+            latex=r"f(x) = \frac as\Bigl(1+\frac xs\Bigr)^{-a-1}",
+        )
+
+    @property
+    def moment_limit(self) -> float:
+        """The shape."""
+        return self.shape
+
+    def _deep_hazard(self, points: Floats) -> Floats:
+        return self.shape / (self.scale + points)
+
+    @property
+    def reach(self) -> float:
+        """Size from which on every moment is one power of the size, in double precision."""
+        return 1e40 * self.scale
+
+    def partial_moments(self, x: Floats, *, potential: bool = False) -> tuple[Floats, ...]:
+        """As in `SizeLaw`, continued beyond `reach` by the power; potentials are constant from there on."""
+        moments = self.evaluate("potentials" if potential else "moments", np.minimum(x, self.reach))
+        further = np.maximum(x / self.reach, 1.0)
+        powers = 2 if potential else HIGHEST_ORDER + 1
+        with np.errstate(over="ignore", invalid="ignore"):
+            continued = (m * further ** (n - self.shape) if n < powers else m for n, m in enumerate(moments))
+            return tuple(np.asarray(moment) for moment in continued)
+
+    def _draw(self, generator: np.random.Generator, count: int) -> Floats:
+        return self.scale * np.expm1(generator.standard_exponential(count) / self.shape)
