@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mlptsym.ledger.entry import Entry, Verdict
     from mlptsym.ledger.paper.claims import ClaimRow
@@ -160,15 +160,17 @@ def _verified(entries: Sequence[Entry], *, quiet: bool) -> list[Verdict]:
     """Verify entries, saying which one is at work where someone looks at a terminal."""
     from rich.console import Console
 
-    from mlptsym.ledger.registry import verify as verify_entries
+    from mlptsym.ledger.entry import verify_entries
 
     console = Console(stderr=True, quiet=quiet)
-    verdicts: list[Verdict] = []
     with console.status("") as status:
-        for entry, number in zip(entries, range(1, len(entries) + 1), strict=True):
-            status.update(f"{number}/{len(entries)}  {entry.name}")
-            verdicts += verify_entries([entry])
-    return verdicts
+
+        def announced() -> Iterator[Entry]:
+            for number, entry in enumerate(entries, start=1):
+                status.update(f"{number}/{len(entries)}  {entry.name}")
+                yield entry
+
+        return list(verify_entries(announced()))
 
 
 def _print_table(verdicts: Sequence[Verdict]) -> None:

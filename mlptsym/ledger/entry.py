@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -16,6 +16,7 @@ __all__ = [
     "Step",
     "Verdict",
     "checked",
+    "verify_entries",
     "verify_entry",
 ]
 
@@ -158,22 +159,30 @@ def checked(entry: Entry) -> Outcome:
     return _tried(entry.check, entry.claim)
 
 
-def verify_entry(entry: Entry) -> Verdict:
-    """Check the statement of an entry, then each of its wrong variants; what the package derived before is not used.
+def verify_entries(entries: Iterable[Entry]) -> Iterator[Verdict]:
+    """Check the statement of each entry, then each of its wrong variants; what was derived before is not used.
 
-    A check that breaks off has shown nothing: neither that the statement holds nor that a variant fails.
+    A check that breaks off has shown nothing: neither that the statement holds nor that a variant fails.  What one entry
+    derives, later ones use; its seconds are counted where it is derived.
     """
     from mlptsym.symbolic.remembered import forget
 
     forget()
-    start = time.process_time()
-    outcome = checked(entry)
-    refutations = []
-    for description, variant in entry.variants.items():
-        found = _tried(entry.check, variant)
-        broken = found.evidence.startswith(BROKEN)
-        refutations.append(Refutation(description, not found.holds and not broken, found.evidence))
-    return Verdict(entry, outcome, tuple(refutations), time.process_time() - start)
+    for entry in entries:
+        start = time.process_time()
+        outcome = checked(entry)
+        refutations = []
+        for description, variant in entry.variants.items():
+            found = _tried(entry.check, variant)
+            broken = found.evidence.startswith(BROKEN)
+            refutations.append(Refutation(description, not found.holds and not broken, found.evidence))
+        yield Verdict(entry, outcome, tuple(refutations), time.process_time() - start)
+
+
+def verify_entry(entry: Entry) -> Verdict:
+    """The verdict on one entry."""
+    (verdict,) = verify_entries([entry])
+    return verdict
 
 
 BROKEN = "the check broke off"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from mlptsym.ledger.entry import Entry, Verdict, verify_entry
+from mlptsym.ledger.entry import Entry
 from mlptsym.ledger.paper import claims as paper_claims
 from mlptsym.ledger.sections import (
     breaks,
@@ -26,7 +26,7 @@ from mlptsym.ledger.sections import (
 )
 from mlptsym.validation import instance, refuse, sequence
 
-__all__ = ["BY_NAME_ONLY", "SECTIONS", "all_entries", "select", "verify"]
+__all__ = ["BY_NAME_ONLY", "SECTIONS", "all_entries", "select"]
 
 SECTIONS: dict[str, Callable[[], tuple[Entry, ...]]] = {
     "model": model.entries,
@@ -98,14 +98,3 @@ def select(names: Sequence[str] = ()) -> tuple[Entry, ...]:
             hint = f"close: {', '.join(close)}" if close else f"a section is one of {', '.join(sections)}"
             refuse("entry", name, f"an entry or section of the ledger ({hint})")
     return tuple(chosen.values())
-
-
-def verify(entries: Iterable[Entry]) -> Iterator[Verdict]:
-    """Verify entries one after the other.
-
-    Examples
-    --------
-    >>> [verdict.result for verdict in verify(select(["eq-6", "eq-22"]))]
-    ['proved', 'proved']
-    """
-    return map(verify_entry, entries)

@@ -17,7 +17,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
-from mlptsym.ledger.entry import Refutation, Step, Verdict
+from mlptsym.ledger.entry import Refutation, Step, Verdict, verify_entries
 from mlptsym.ledger.render.typesetting import in_latex
 from mlptsym.numeric.queue import Queue
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment
@@ -227,9 +227,9 @@ def refutations(name: str) -> RefutationTable:
     >>> [one.refuted for one in refutations("eq-6").refutations]
     [True, True]
     """
-    from mlptsym.ledger.registry import select, verify
+    from mlptsym.ledger.registry import select
 
-    verdicts = [*verify(select([name]))]
+    verdicts = [*verify_entries(select([name]))]
     if len(verdicts) != 1:
         refuse("entry", name, "one entry of the ledger, and not a section")
     return RefutationTable(verdicts[0].refutations)

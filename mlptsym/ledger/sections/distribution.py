@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -202,16 +202,13 @@ def check_busy_period(claim: Slopes) -> Outcome:
     return identities(equations)
 
 
-Moments = Callable[[int, int], tuple[sp.Expr, sp.Expr, sp.Expr]]
-
-
-def check_mean(moments: Moments, claim: Callable[..., sp.Expr]) -> Outcome:
+def check_mean(claim: Callable[..., sp.Expr]) -> Outcome:
     """−d/ds of the transform at 0, level by level for any level of any k, then all levels for k = 1, 2, 3.
 
     In any level the series of the transform, the σ in it differentiated implicitly, is that of p_j (d_j + a_{j−1}) and
     of the last piece, with the d_j of (23) and the d_J of the route of pieces.
     """
-    slopes = {k: sp.Add(*(moments(j, k)[1] for j in range(1, k + 1))) for k in range(1, MOST_LEVELS + 1)}
+    slopes = {k: sp.Add(*(response_moments(j, k)[1] for j in range(1, k + 1))) for k in range(1, MOST_LEVELS + 1)}
     as_printed = written_out(lambda _, k: claim(k), lambda _, k: slopes[k], "−d/ds as printed", [(1, 1), (2, 2)])
     if not as_printed.holds:
         return as_printed
@@ -220,7 +217,8 @@ def check_mean(moments: Moments, claim: Callable[..., sp.Expr]) -> Outcome:
     wait = total_delay(merged, terms.before, terms.interrupting[0])
     every = Equation("−d/ds, any level", terms.first, terms.probability * (wait + terms.before) + terms.end[0])
     whole = [
-        Equation(f"at s = 0, k = {k}", sp.Add(*(moments(j, k)[0] for j in range(1, k + 1))), sp.S.One) for k in slopes
+        Equation(f"at s = 0, k = {k}", sp.Add(*(response_moments(j, k)[0] for j in range(1, k + 1))), sp.S.One)
+        for k in slopes
     ]
     theorem = [Equation(f"−d/ds and theorem 4.5, k = {k}", slopes[k], mean_response_time(k)) for k in slopes]
     return everything(identities([every, *whole, *theorem]), as_printed)
@@ -284,12 +282,14 @@ def parts_of(j: int, k: int) -> Parts:
     )
 
 
-def check_by_parts(moments: Moments, claim: ByParts) -> Outcome:
+def check_by_parts(claim: ByParts) -> Outcome:
     """The series of the transform in the moments of any level, and written out for k = 1, 2."""
     terms = moment_terms()
     free = (terms.work, terms.lower, terms.interrupting, terms.before, terms.probability, terms.end)
     pairs = [("any level", claim(free), (terms.first, terms.second))]
-    pairs += [(f"j = {j}, k = {k}", claim(parts_of(j, k)), moments(j, k)[1:]) for j, k in ((1, 1), (1, 2), (2, 2))]
+    pairs += [
+        (f"j = {j}, k = {k}", claim(parts_of(j, k)), response_moments(j, k)[1:]) for j, k in ((1, 1), (1, 2), (2, 2))
+    ]
     return identities(
         Equation(f"E[T^{n}; J = j], {words}", found[n - 1], stated[n - 1])
         for words, stated, found in pairs
@@ -463,7 +463,7 @@ def entries() -> tuple[Entry, ...]:
             r" + \sum_{j=1}^{k}p_jd_j",
             "beyond the paper; theorem 4.5",
             lambda: printed.response_time,
-            partial(check_mean, cache(response_moments)),
+            check_mean,
             {
                 "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0)),
                 "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
@@ -493,7 +493,7 @@ def entries() -> tuple[Entry, ...]:
             r"+\frac{\lambda\mathbb E[X_{j-1}^2]\,\mathbb E[V+a_{j-1}]}{(1-\lambda\mathbb E[X_{j-1}])^3}",
             "beyond the paper; Takács 1962, Conway, Maxwell and Miller 1967, Fuhrmann and Cooper 1985",
             lambda: moments_by_parts,
-            partial(check_by_parts, cache(response_moments)),
+            check_by_parts,
             {
                 "the busy period without variance": lambda: partial(moments_by_parts, factor=0),
                 "no new arrivals": lambda: _no_interruptions,

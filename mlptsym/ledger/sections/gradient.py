@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import sympy as sp
 
@@ -23,6 +23,7 @@ from mlptsym.symbolic.gradient import (
     waiting_slopes,
 )
 from mlptsym.symbolic.moments import Density, tail
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.response import level_terms, mean_response_time
 from mlptsym.symbolic.symbols import boundary, cost, level, quantum, size, slowdown_factor, slowdown_threshold
 
@@ -112,6 +113,7 @@ def by_prices(terms: BoundarySlope, prices: dict[str, Price], index: int, levels
     return terms.slope.subs(level, index).subs({boundary[0]: 0, cost[0]: 0}).xreplace(place)
 
 
+@remembered
 def direct(index: int, count: int) -> sp.Expr:
     """The derivative of theorem 4.5 for k levels as t_J moves, and c_J with it."""
     t, price = sp.Dummy("t", positive=True), sp.Function("c", nonnegative=True)
@@ -121,7 +123,7 @@ def direct(index: int, count: int) -> sp.Expr:
     return slope.subs({price(t): cost[index], t: boundary[index]})
 
 
-def check_gradient(derivative: Callable[[int, int], sp.Expr], claim: dict[str, Price]) -> Outcome:
+def check_gradient(claim: dict[str, Price]) -> Outcome:
     """Each boundary of two and of three levels: prices times what the two levels at t_J pass on, and d/dt_J itself."""
     terms = boundary_slope()
     levels = {count: Levels.of(count) for count in (2, 3)}
@@ -129,7 +131,7 @@ def check_gradient(derivative: Callable[[int, int], sp.Expr], claim: dict[str, P
         Equation(
             f"∂E[T]/∂t_{index} for k = {count}",
             by_prices(terms, claim, index, levels[count]),
-            derivative(index, count),
+            direct(index, count),
         )
         for index, count in ((1, 2), (1, 3), (2, 3))
     )
@@ -272,7 +274,7 @@ def entries() -> tuple[Entry, ...]:
             r" + \xi_r\mathbb E[Y_r] + W\mathbb E[Y_r^2]\bigr) + \alpha_{J+1}t_J + \chi_Jc_J\Bigr)",
             "beyond the paper; theorem 4.5",
             lambda: PRICES,
-            partial(check_gradient, cache(direct)),
+            check_gradient,
             {
                 "no price of E[X_{j−1}]": lambda: {**PRICES, "xi": partial(_without, "work_before")},
                 "no price of the crossings": lambda: {**PRICES, "xi": partial(_without, "crossings")},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cache, partial
 from typing import Any
 
 import mpmath
@@ -176,9 +175,9 @@ def part_B(two: TwoLevels) -> sp.Expr:
 Part = Callable[[TwoLevels, sp.Expr], sp.Expr]
 
 
-def check_A(package: Package, claim: Part) -> Outcome:
+def check_A(claim: Part) -> Outcome:
     """The part of the package's T′/F̄_L that is free of the hazard."""
-    terms = package()
+    terms = two_level_terms()
     return identities(
         with_spare_capacity(
             terms, Equation("A", claim(at_size(terms), terms.service_slope), terms.A.subs(linear_cost(terms)))
@@ -186,9 +185,9 @@ def check_A(package: Package, claim: Part) -> Outcome:
     )
 
 
-def check_B(package: Package, claim: Part) -> Outcome:
+def check_B(claim: Part) -> Outcome:
     """The coefficient of −h_L in the package's T′/F̄_L."""
-    terms = package()
+    terms = two_level_terms()
     return identities(
         with_spare_capacity(
             terms, Equation("B", claim(at_size(terms), terms.service_slope), terms.B.subs(linear_cost(terms)))
@@ -196,9 +195,9 @@ def check_B(package: Package, claim: Part) -> Outcome:
     )
 
 
-def check_Q(package: Package, claim: Callable[[TwoLevels], sp.Expr]) -> Outcome:
+def check_Q(claim: Callable[[TwoLevels], sp.Expr]) -> Outcome:
     """What multiplies the first bracket of A, solved for from the package's A."""
-    terms = package()
+    terms = two_level_terms()
     two, unknown = at_size(terms), sp.Symbol("Q")
     printed = part_A(two, terms.service_slope, unknown)
     rest = printed.subs(unknown, 0)
@@ -206,9 +205,9 @@ def check_Q(package: Package, claim: Callable[[TwoLevels], sp.Expr]) -> Outcome:
     return identities(with_spare_capacity(terms, Equation("Q", claim(two), solved)))
 
 
-def check_derivative(package: Package, claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) -> Outcome:
+def check_derivative(claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) -> Outcome:
     """Leibniz differentiation of (29) at θ = q(x), the density of S at q(x) times q′ being that of L at x."""
-    terms = package()
+    terms = two_level_terms()
     found = terms.derivative.subs(linear_cost(terms))
     outcome = identities(
         with_spare_capacity(terms, Equation("T′(x)", claim(at_size(terms), terms.service_slope, terms.hazard), found))
@@ -227,15 +226,15 @@ def derivative(two: TwoLevels, slope: sp.Expr, hazard: sp.Expr) -> sp.Expr:
 # the jump
 
 
-def check_jump(package: Package, found: Callable[[], sp.Expr], claim: sp.Expr) -> Outcome:
+def check_jump(claim: sp.Expr) -> Outcome:
     """The package's ratio of A/B across ℓ_C, and that nothing but the factor q′ of A jumps."""
-    terms = package()
+    terms = two_level_terms()
     place = linear_cost(terms)
     slope = terms.service_slope
     left, right = (part_A(at_size(terms), value) / part_B(at_size(terms)) for value in (sp.S.One, 1 / beta))
     return identities(
         [
-            Equation("the package's ratio for any cost", found(), claim),
+            Equation("the package's ratio for any cost", jump_ratio(), claim),
             Equation("A⁺/B⁺", right, claim * left),
             Equation("A/q′ does not change with q′", sp.diff((terms.A / slope).subs(place), slope), sp.S.Zero),
             Equation("B does not change with q′", sp.diff(terms.B, slope), sp.S.Zero),
@@ -246,10 +245,10 @@ def check_jump(package: Package, found: Callable[[], sp.Expr], claim: sp.Expr) -
 ratio, gap, part, survivors, hazard = sp.symbols("r delta B_part Fbar h", positive=True)
 
 
-def check_strict_minimum(package: Package, claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
+def check_strict_minimum(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
     """T′ = F̄_L(A − B h) with A = B · (A/B): its sign on either side where A⁻/B⁻, h and A⁺/B⁺ are as stated, B > 0."""
     below, here, above = claim
-    terms = package()
+    terms = two_level_terms()
     form = survivors * part * (ratio - hazard)
     derived = {ratio: terms.A / terms.B, part: terms.B, survivors: terms.tail, hazard: terms.hazard}
     outcome = identities([Equation("T′ = F̄_L B (A/B − h)", terms.derivative, form.subs(derived, simultaneous=True))])
@@ -260,7 +259,7 @@ def check_strict_minimum(package: Package, claim: tuple[sp.Expr, sp.Expr, sp.Exp
     return everything(outcome, Outcome(falls and rises, words, steps))
 
 
-def check_positive(package: Package, claim: Part) -> Outcome:
+def check_positive(claim: Part) -> Outcome:
     """With ρ = ω/(1 + ω) and ρ_1 = ω_1/(1 + ω_1), ω and ω_1 free positive symbols, no coefficient is negative."""
     odds, odds_1, d_1, q, tail_here, slope = sp.symbols("omega omega_1 d_1 q Fbar qprime", positive=True)
     free = replace(at_quantum(), theta=q, tail=tail_here, rho=odds / (1 + odds), rho_1=odds_1 / (1 + odds_1), d_1=d_1)
@@ -268,14 +267,14 @@ def check_positive(package: Package, claim: Part) -> Outcome:
     holds = is_positive(expression)
     steps = (Step("in ω = ρ/(1 − ρ) and ω_1 = ρ_1/(1 − ρ_1)", expression),)
     return everything(
-        check_B(package, lambda two, _: part_B(two)),
+        check_B(lambda two, _: part_B(two)),
         Outcome(holds, "all coefficients positive" if holds else "a coefficient is negative", steps),
     )
 
 
-def check_kink(package: Package, claim: Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+def check_kink(claim: Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
     """dT/dθ = T′(x)/q′(x) with the slopes q′ = 1 before and 1/β after ℓ_C; the jump is positive as B is."""
-    terms = package()
+    terms = two_level_terms()
     slope = terms.derivative / terms.service_slope
     before, after = (slope.subs(terms.service_slope, value) for value in (sp.S.One, 1 / beta))
     jump = claim(terms.tail, terms.B, terms.hazard)
@@ -296,9 +295,9 @@ SAMPLES = (
 SETTING: dict[sp.Expr, Any] = {lam: sp.Rational(36, 10000), gamma: sp.Rational(1, 10)}
 
 
-def check_derivative_digits(package: Package, claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
     """(30) against mpmath's derivative of (29) in x, before and after ℓ_C = 500, at the paper's λ, β and γ."""
-    terms = package()
+    terms = two_level_terms()
     printed = claim(at_size(terms), terms.service_slope, terms.hazard)
     time = response_time(at_quantum())
     pairs = []
@@ -333,7 +332,6 @@ def square_for_mean(two: TwoLevels) -> sp.Expr:
 
 def entries() -> tuple[Entry, ...]:
     """Entries of this section, in the order of the paper."""
-    package = cache(two_level_terms)
     return (
         Entry(
             "eq-29",
@@ -367,7 +365,7 @@ def entries() -> tuple[Entry, ...]:
             r"T'(x) = \bar F_L(x)B(x)\Bigl(\frac{A(x)}{B(x)} - h_L(x)\Bigr)",
             "eq. (30)",
             lambda: derivative,
-            partial(check_derivative, package),
+            check_derivative,
             {
                 "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
                 "F̄_L left out": lambda: lambda two, slope, hazard: derivative(two, slope, hazard) / two.tail,
@@ -379,7 +377,7 @@ def entries() -> tuple[Entry, ...]:
             r"T'(x) = \frac{d}{dx}\mathbb E[T(q(x))]",
             "eq. (30)",
             lambda: derivative,
-            partial(check_derivative_digits, package),
+            check_derivative_digits,
             {
                 "q′ left out of A": lambda: lambda two, slope, hazard: derivative(two, sp.S.One, hazard),
                 "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
@@ -393,7 +391,7 @@ def entries() -> tuple[Entry, ...]:
             r" + \frac{\rho}{1-\rho} + \frac{\lambda\gamma\bar F_L}{(1-\rho)^2}(q+d_1)\Bigr]",
             "appendix A",
             lambda: part_A,
-            partial(check_A, package),
+            check_A,
             {
                 "1 − ρ for (1 − ρ)²": lambda: (
                     lambda two, slope: (
@@ -413,7 +411,7 @@ def entries() -> tuple[Entry, ...]:
             r" + \frac{\rho}{1-\rho}(q+d_1) + \frac{\lambda\gamma\bar F_Lq}{(1-\rho)^2}(q+d_1)",
             "appendix A",
             lambda: lambda two, slope: part_B(two),
-            partial(check_B, package),
+            check_B,
             {
                 "γ² for γ²/2": lambda: (
                     lambda two, slope: (
@@ -438,7 +436,7 @@ def entries() -> tuple[Entry, ...]:
             r"Q(x) = d_1 + q - (1-\gamma)\mathbb E[S_2]",
             "appendix A, where the print can be read as E[S²]",
             lambda: lambda two: two.Q,
-            partial(check_Q, package),
+            check_Q,
             {
                 "E[S²] for E[S_2]": lambda: square_for_mean,
                 "γ for 1 − γ": lambda: lambda two: two.d_1 + two.theta - gamma * two.mean_2,
@@ -451,7 +449,7 @@ def entries() -> tuple[Entry, ...]:
             r"B(x) > 0",
             "section 4.3, after eq. (30)",
             lambda: lambda two, slope: part_B(two),
-            partial(check_positive, package),
+            check_positive,
             {"A(x) > 0": lambda: part_A, "with −γq": lambda: lambda two, slope: part_B(two) - 2 * gamma * two.theta},
         ),
         Entry(
@@ -460,7 +458,7 @@ def entries() -> tuple[Entry, ...]:
             r"\frac{A(\ell_C^+)}{B(\ell_C^+)} = \frac1\beta\,\frac{A(\ell_C^-)}{B(\ell_C^-)}",
             "section 4.3, after eq. (30)",
             lambda: 1 / beta,
-            partial(check_jump, package, cache(jump_ratio)),
+            check_jump,
             {"β for 1/β": lambda: beta, "1 − β": lambda: 1 - beta},
         ),
         Entry(
@@ -469,7 +467,7 @@ def entries() -> tuple[Entry, ...]:
             r"\frac{A(\ell_C^-)}{B(\ell_C^-)} < h_L(\ell_C) < \frac{A(\ell_C^+)}{B(\ell_C^+)}",
             "section 4.3, after eq. (30)",
             lambda: (ratio, ratio + gap, ratio + 2 * gap),
-            partial(check_strict_minimum, package),
+            check_strict_minimum,
             {
                 "A⁻/B⁻ > h > A⁺/B⁺": lambda: (ratio + 2 * gap, ratio + gap, ratio),
                 "h above both": lambda: (ratio, ratio + 2 * gap, ratio + gap),
@@ -482,7 +480,7 @@ def entries() -> tuple[Entry, ...]:
             r"T'(\theta)\Big|_{\ell_C^-}^{\ell_C^+} = (1-\beta)\bar F_L(\ell_C)B(\ell_C)h_L(\ell_C) > 0",
             "section 4.3; the paper has the jump of A/B only",
             lambda: lambda survivors, B, hazard: (1 - beta) * survivors * B * hazard,
-            partial(check_kink, package),
+            check_kink,
             {
                 "1/β − 1 for 1 − β": lambda: lambda survivors, B, hazard: (1 / beta - 1) * survivors * B * hazard,
                 "downward": lambda: lambda survivors, B, hazard: (beta - 1) * survivors * B * hazard,
