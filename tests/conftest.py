@@ -40,3 +40,13 @@ def pytest_collection_finish() -> None:
     """What collecting has made stays to the end, and is looked at no more."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fits without what takes most of the time: no distribution of the response time (percentiles are simulated then),
+    and no law but one."""
+    from mlptsym.fitting.laws import fit_laws
+
+    monkeypatch.setattr("mlptsym.fitting.recommend._theory", lambda *_: (None, None))
+    monkeypatch.setattr("mlptsym.fitting.fit.fit_laws", lambda sizes: fit_laws(sizes, ["Exponential"]))

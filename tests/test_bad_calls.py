@@ -50,7 +50,7 @@ from mlptsym.fitting.arrivals import (
     size_dependence,
 )
 from mlptsym.fitting.drawing import as_png, draw_arrivals, draw_everything, draw_response, draw_sizes
-from mlptsym.fitting.fit import TraceFit, checked_fit, fit_trace, policy_in_words, reading_notes
+from mlptsym.fitting.fit import TraceFit, checked_fit, columns_in_words, fit_trace, policy_in_words, reading_notes
 from mlptsym.fitting.laws import Sample, fit_laws, quantile_pairs
 from mlptsym.fitting.reading import RecordedTrace, find_traces, read_trace
 from mlptsym.fitting.recommend import TimeScale, recommend, time_scale
@@ -279,7 +279,7 @@ CALLS = _by_name(
     Call(arrival_statistics, {"times": np.arange(12.0) ** 2}),
     Call(time_scale, {"mean_service_time": 200.0, "recorded_rate": 5.0, "tokens_per_second": 1250.0, "load": 0.5}),
     Call(read_trace, {"path": DATA / "azure_sample.csv", "size_column": None, "time_column": None, "time_unit": "s",
-                      "largest_size": 1e9}, names=("trace",)),
+                      "decimal": ".", "largest_size": 1e9}, names=("trace",)),
     Call(find_traces, {"folder": DATA}, names=("trace_folder",)),
     Call(fit_trace, {"trace": TRACE, "load": 0.8, "levels": [2], "seed": 1, "jobs": 100, "slowdown_threshold": 300.0,
                      "slowdown_factor": 0.5, "preemption_cost": 0.1, "memory": mq.LinearMemory(), "capacity": None,
@@ -296,6 +296,7 @@ CALLS = _by_name(
                      "levels": [2], "seed": 1, "jobs": 100}, 6, names=("root_seed",)),
     Call(policy_in_words, {"policy": mq.FCFS()}),
     Call(reading_notes, {"trace": TRACE}),
+    Call(columns_in_words, {"trace": TRACE}),
     Call(law_in_words, {"law": Later(lambda: _fit().laws[0])}),
     Call(in_time, {"fit": FIT, "units": 5.0, "error": 0.5}),
     *(Call(function, {"fit": FIT}, 4) for function in (checked_fit, as_mapping, verdict)),
@@ -358,7 +359,7 @@ CELLS = st.one_of(
 def _trace_in(path: Path, content: bytes, **words: Any) -> Any:
     """The trace in a file, which is in order, or `REFUSED`."""
     path.write_bytes(content)
-    names = ("trace", "size_column", "time_column")
+    names = ("trace", "size_column", "time_column", "time_unit", "decimal")
     trace = outcome(read_trace, {"path": path, "size_column": "tokens", **words}, names=names)
     if trace is not REFUSED:
         assert len(trace.sizes) >= 10

@@ -22,7 +22,6 @@ from mlptsym.cli import main
 from mlptsym.fitting import recommend as recommending
 from mlptsym.fitting.drawing import draw_sizes
 from mlptsym.fitting.fit import TraceFit, fit_trace, reading_notes
-from mlptsym.fitting.laws import fit_laws
 from mlptsym.fitting.reading import Dropped, RecordedTrace, read_trace
 from mlptsym.fitting.recommend import time_scale
 from mlptsym.fitting.report import _embedded, as_mapping, html_report, in_time, verdict, write_report
@@ -52,14 +51,6 @@ def fitted(trace: RecordedTrace, **options: object) -> TraceFit:
 def whole() -> TraceFit:
     """A fit with everything computed as a user gets it, but for the number of levels and of simulated jobs."""
     return fitted(sample(), tokens_per_second=700.0, load=0.7, jobs=8000)
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without what takes most of the time: no distribution of the response time (percentiles are simulated then), and
-    no law but one."""
-    monkeypatch.setattr(recommending, "_theory", lambda *_: (None, None))
-    monkeypatch.setattr("mlptsym.fitting.fit.fit_laws", lambda sizes: fit_laws(sizes, ["Exponential"]))
 
 
 # Units ---------------------------------------------------------------------------------------------------------------

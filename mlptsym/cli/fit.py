@@ -36,14 +36,18 @@ Examples:
 def fit(
     trace: Annotated[
         str,
-        typer.Argument(metavar="TRACE", help="File of requests: .csv, .csv.gz, .jsonl, .jsonl.gz or .parquet."),
+        typer.Argument(
+            metavar="TRACE",
+            help="File of requests: .csv, .csv.gz, .jsonl, .jsonl.gz or .parquet; a pipe, or - for standard input.",
+        ),
     ],
     size_column: Annotated[
         str | None,
         typer.Option(
             "--size-column",
             metavar="NAME",
-            help="Column of the sizes, in tokens; may be left out in the Azure, ShareGPT and Mooncake layouts.",
+            help="Column of the sizes, in tokens; may be left out in known layouts (Azure, BurstGPT, Mooncake, "
+            "Qwen-Bailian, ShareGPT, Vidur).",
             show_default=False,
         ),
     ] = None,
@@ -62,7 +66,17 @@ def fit(
         typer.Option(
             "--time-unit",
             metavar="UNIT",
-            help="Unit of times that are numbers: s, ms, us or ns; s when left out, ms for the Mooncake layout.",
+            help="Unit of times that are numbers: s, ms, us or ns. Left out, it is what the numbers, the layout or the "
+            "column's name say, otherwise s, which is said.",
+            show_default=False,
+        ),
+    ] = None,
+    decimal: Annotated[
+        str | None,
+        typer.Option(
+            "--decimal",
+            metavar="MARK",
+            help="What stands before tenths: . or a comma. Left out, it is what the numbers say.",
             show_default=False,
         ),
     ] = None,
@@ -134,7 +148,14 @@ def fit(
     if out is not None:
         check_name(out)
     growth = read_memory(memory)
-    recorded = read_trace(trace, size_column, time_column, time_unit=time_unit, largest_size=read_number(largest_size))
+    recorded = read_trace(
+        trace,
+        size_column,
+        time_column,
+        time_unit=time_unit,
+        decimal=decimal,
+        largest_size=read_number(largest_size),
+    )
     threshold = None
     if slowdown_threshold is not None:
         threshold = scaled("slowdown_threshold", slowdown_threshold, Empirical(recorded.sizes))
@@ -168,7 +189,7 @@ def _optional(text: str | None) -> Any:
 
 def _print(found: TraceFit) -> None:
     """The recommendation, its numbers, and what to know before believing them."""
-    from mlptsym.fitting.fit import policy_in_words, reading_notes
+    from mlptsym.fitting.fit import columns_in_words, policy_in_words, reading_notes
     from mlptsym.fitting.report import law_in_words, verdict
 
     result, trace = found.recommendation, found.trace
@@ -176,10 +197,8 @@ def _print(found: TraceFit) -> None:
     rows = [
         ("requests", f"{trace.jobs:,} of {trace.rows:,} rows" + (f" ({trace.layout} layout)" if trace.layout else "")),
         *(("  note", note) for note in reading_notes(trace)),
-        (
-            "sizes",
-            f"mean {trace.sizes.mean():.6g}, CV {trace.sizes.std() / trace.sizes.mean():.4g} ({trace.size_column})",
-        ),
+        *((f"  {name}", words) for name, words in columns_in_words(trace)),
+        ("sizes", f"mean {trace.sizes.mean():.6g}, CV {trace.sizes.std() / trace.sizes.mean():.4g}"),
         ("best-fitting law", "-" if best is None else f"{law_in_words(best)} (off by {best.distance:.1%})"),
     ]
     if found.arrivals is not None:

@@ -16,7 +16,7 @@ from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
 from mlptsym.validation import ParameterError, instance
 
-__all__ = ["TraceFit", "checked_fit", "fit_trace", "policy_in_words", "reading_notes"]
+__all__ = ["TraceFit", "checked_fit", "columns_in_words", "fit_trace", "policy_in_words", "reading_notes"]
 
 DOMINANT = 0.01  # a size, or a gap, that makes up so much of the whole is pointed out
 LONGEST_GAP = 0.2
@@ -111,8 +111,9 @@ def fit_trace(
     dependence = ljung_box_test(trace.sizes)
     with_rate = None if trace.times is None else size_dependence(trace.times, trace.sizes)
     warnings = (
+        *_of_units(trace),
         *_of_scale(scale, queue),
-        *_of_arrivals(arrivals),
+        *_of_arrivals(arrivals, trace.unused),
         *_of_sizes(trace, sample, laws, dependence, with_rate),
         *_of_policy(recommendation),
     )
@@ -169,6 +170,23 @@ def reading_notes(trace: RecordedTrace) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def columns_in_words(trace: RecordedTrace) -> list[tuple[str, str]]:
+    """The columns of sizes and times with their units, how these were decided, and what was not used."""
+    instance("trace", trace, RecordedTrace, "a trace from read_trace")
+    time = "none" if trace.time_column is None else trace.time_column
+    return [
+        ("sizes are", f"{trace.size_column}, in {trace.size_unit.in_words}"),
+        ("times are", time if trace.time_unit is None else f"{time}, in {trace.time_unit.in_words}"),
+        *([("decimal mark", f"a comma ({trace.decimal.basis})")] if trace.decimal.mark == "," else []),
+        *([("not used", ", ".join(trace.unused))] if trace.unused else []),
+    ]
+
+
+def _of_units(trace: RecordedTrace) -> list[str]:
+    units = [unit.warning for unit in (trace.size_unit, trace.time_unit) if unit is not None]
+    return [warning for warning in units if warning is not None]
+
+
 def _of_scale(scale: TimeScale, queue: Queue) -> list[str]:
     found = []
     if scale.assumed_load is not None:
@@ -194,9 +212,10 @@ def _of_scale(scale: TimeScale, queue: Queue) -> list[str]:
     return found
 
 
-def _of_arrivals(arrivals: ArrivalStatistics | None) -> list[str]:
+def _of_arrivals(arrivals: ArrivalStatistics | None, unused: Sequence[str]) -> list[str]:
     if arrivals is None:
-        return ["The trace has no arrival times: the theory's Poisson arrivals could not be tested."]
+        others = f", unless in a column not used ({', '.join(unused)}; --time-column names it)" if unused else ""
+        return [f"The trace has no arrival times{others}: the theory's Poisson arrivals could not be tested."]
     found = []
     if arrivals.departure != "none":
         worst = max((index for _, index in arrivals.dispersion), default=math.nan)

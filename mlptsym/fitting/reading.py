@@ -1,51 +1,42 @@
-"""Traces of requests: csv, csv.gz, jsonl and parquet files, damaged ones included.
+"""Traces of requests: csv, csv.gz, jsonl and parquet files, pipes and standard input, damaged ones included.
 
 A row that cannot be used is dropped and counted, with the line of the first of its kind; a file that cannot be trusted
-as a whole is refused, with the line.  Nothing is repaired by guessing.
+as a whole is refused, with the line.  Nothing is repaired by guessing, and what had to be decided is said.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import json
-import math
 import os
-import re
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
+from mlptsym.fitting.cells import Values, dates_in_digits, values_in
+from mlptsym.fitting.csv_table import csv_table
+from mlptsym.fitting.files import SUFFIXES, Content, read_content
+from mlptsym.fitting.layouts import LAYOUTS, Columns, candidates, chosen_columns
+from mlptsym.fitting.tables import Rows, Table, json_table, parquet_table
+from mlptsym.fitting.units import DATE, TIME_UNITS, DecimalMark, Unit, decimal_mark, size_unit, time_unit
 from mlptsym.validation import LARGEST, SMALLEST, ParameterError, choice, number, refuse
 
-__all__ = ["FAULTS", "LAYOUTS", "TIME_UNITS", "Dropped", "Layout", "RecordedTrace", "find_traces", "read_trace"]
+__all__ = ["FAULTS", "Dropped", "RecordedTrace", "find_traces", "read_trace"]
 
 Floats = NDArray[np.float64]
 
 LARGEST_SIZE = 1e9
 FEWEST_ROWS = 10
 MOST_DROPPED = 0.1
-SHOWN = 60  # characters of a file that an error shows
-
-SUFFIXES = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
-TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-DELIMITERS = ",;\t|"
-MISSING = frozenset({"", "-", "na", "n/a", "nan", "none", "null"})
-# 1,234 or 1 234 or 1'234 or 1_234: three digits behind each separator
-_SEPARATED = re.compile(r"[+-]?\d{1,3}([,_ '\u00a0\u202f])\d{3}(?:\1\d{3})*(?:\.\d+)?")
 
 FAULTS = {
     "cells": "a wrong number of cells",
     "cut off": "a last line that is cut off",
     "not JSON": "no JSON object",
+    "member twice": "a JSON object in which a name is there twice",
     "size missing": "no size",
     "size unreadable": "a size that is no number",
     "size not positive": "a size of zero or below",
@@ -54,35 +45,6 @@ FAULTS = {
     "time unreadable": "a time that cannot be read",
 }
 """Why a row is dropped, in words."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Columns by which a known kind of trace is recognised, and what they mean.
-
-    Attributes
-    ----------
-    name : str
-    columns : frozenset of str
-        All must be there.
-    size, time : str, or None
-        The column of the output lengths, and of the arrival times if there is one.
-    time_unit : str
-        Of times that are numbers: a key of `TIME_UNITS`.
-    """
-
-    name: str
-    columns: frozenset[str]
-    size: str
-    time: str | None
-    time_unit: str = "s"
-
-
-LAYOUTS = (
-    Layout("Azure", frozenset({"TIMESTAMP", "ContextTokens", "GeneratedTokens"}), "GeneratedTokens", "TIMESTAMP"),
-    Layout("ShareGPT", frozenset({"num_prefill_tokens", "num_decode_tokens"}), "num_decode_tokens", None),
-    Layout("Mooncake", frozenset({"timestamp", "input_length", "output_length"}), "output_length", "timestamp", "ms"),
-)
 
 
 @dataclass(frozen=True)
@@ -121,6 +83,13 @@ class RecordedTrace:
         Arrivals at the very time of the one before; they are kept, as requests that came together.
     unterminated : bool
         Whether the file ends without a line end: its last value may be cut short, which cannot be seen.
+    time_unit : Unit or None
+        Of the times in the file, and how it was decided; None if there are none.
+    size_unit : Unit
+    decimal : DecimalMark
+        Of the numbers in the file.
+    unused : tuple of str
+        The other columns.
     """
 
     path: str
@@ -135,30 +104,15 @@ class RecordedTrace:
     unsorted: int = 0
     duplicates: int = 0
     unterminated: bool = False
+    time_unit: Unit | None = None
+    size_unit: Unit = Unit("tokens", "assumed")  # noqa: RUF009 - it cannot be changed
+    decimal: DecimalMark = DecimalMark(".", "assumed")  # noqa: RUF009
+    unused: tuple[str, ...] = ()
 
     @property
     def jobs(self) -> int:
         """Number of usable rows."""
         return self.sizes.size
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A row before its cells are understood; with a fault, they are not looked at."""
-
-    line: int
-    size: object = None
-    time: object = None
-    fault: str | None = None
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """Which columns are read."""
-
-    layout: Layout | None
-    size: str
-    time: str | None
 
 
 def read_trace(
@@ -167,6 +121,7 @@ def read_trace(
     time_column: str | None = None,
     *,
     time_unit: str | None = None,
+    decimal: str | None = None,
     largest_size: float = LARGEST_SIZE,
 ) -> RecordedTrace:
     """Read a trace of requests.
@@ -175,13 +130,17 @@ def read_trace(
     ----------
     path : path
         A table in UTF-8 with a header (``.csv``, ``.csv.gz``, separated by commas, semicolons, tabs or bars), one JSON
-        object a line (``.jsonl``, ``.jsonl.gz``), or ``.parquet``.
+        object a line (``.jsonl``, ``.jsonl.gz``), or ``.parquet``.  A name without an ending, such as that of a pipe,
+        may be any of these; ``-`` is standard input.
     size_column, time_column : str, optional
         Columns of the sizes and arrival times.  Left out, those of the layout recognised (`LAYOUTS`); a trace of no
         known layout needs the first, and has no times without the second.
     time_unit : {"s", "ms", "us", "ns"}, optional
-        Unit of times that are numbers: milliseconds for Mooncake, otherwise seconds, unless given.  Times may also be
-        dates and times of ISO 8601 (UTC where they name no zone; read to the microsecond).
+        Unit of times that are numbers.  Left out, it is what the numbers, the layout or the column's name say,
+        otherwise seconds, which is said.  Times may also be dates and times of ISO 8601 (UTC where they name no zone;
+        read to the microsecond).
+    decimal : {".", ","}, optional
+        What stands before the tenths.  Left out, it is what the numbers themselves say.
     largest_size : float
         Sizes beyond are dropped as absurd, and so are those below 1e-30; > 0 and <= 1e30.
 
@@ -193,31 +152,20 @@ def read_trace(
     ------
     ParameterError
         If the file cannot be read or is empty, a column is missing, more than a tenth of its rows, or all but ten,
-        would be dropped; the message names the line.
+        would be dropped; the message names the line.  If the unit of the times or the decimal mark was not given, and
+        cannot be told.
     """
     unit = None if time_unit is None else choice("time_unit", time_unit, tuple(TIME_UNITS))
+    mark = None if decimal is None else choice("decimal", decimal, (".", ","))
     limit = number("largest_size", largest_size, above=0, at_most=LARGEST)
-    place = validation.path("trace", path, "a file that can be read, by its name")
-    name = place.name.lower()
-    if not name.endswith(SUFFIXES):
-        refuse("trace", str(path), f"a file whose name ends in {', '.join(SUFFIXES)}")
-    asked = (size_column, time_column)
-    for option, column in zip(("size_column", "time_column"), asked, strict=True):
+    for option, column in (("size_column", size_column), ("time_column", time_column)):
         if column is not None and not isinstance(column, str):
             refuse(option, column, "the name of a column of the trace")
-    try:
-        content = place.read_bytes()
-    except OSError as error:
-        raise ParameterError("trace", str(path), f"a file that can be read ({error.strerror})") from error
-    if name.endswith(".parquet"):
-        columns, rows = _parquet_rows(str(path), content, asked)
-        unterminated = False
-    else:
-        text = _text(str(path), content)
-        reader = _json_rows if ".jsonl" in name[-9:] else _csv_rows
-        columns, rows = reader(str(path), text, asked)
-        unterminated = not text.endswith(("\n", "\r"))
-    return _understood(str(path), columns, rows, unit, limit, unterminated)
+    content = read_content(path)
+    table = _table(content, candidates(size_column, time_column))
+    columns = chosen_columns(content.path, table, size_column, time_column)
+    rows = table.read(columns.read)
+    return _understood(content, columns, rows, unit, decimal_mark(rows.cells, rows.separator, mark), limit)
 
 
 def find_traces(folder: str | os.PathLike[str]) -> dict[str, Path]:
@@ -242,42 +190,29 @@ def find_traces(folder: str | os.PathLike[str]) -> dict[str, Path]:
     return found
 
 
-# Cells ---------------------------------------------------------------------------------------------------------------
+def _table(content: Content, wanted: set[str]) -> Table:
+    if content.kind == "csv":
+        return csv_table(content)
+    return json_table(content, wanted) if content.kind == "jsonl" else parquet_table(content)
 
 
 def _understood(
-    path: str, columns: _Columns, rows: Iterable[_Row], unit: str | None, limit: float, unterminated: bool
+    content: Content, columns: Columns, rows: Rows, given: str | None, decimal: DecimalMark, limit: float
 ) -> RecordedTrace:
     """Sizes and times of the rows that can be used, with a count of the others."""
-    sizes: list[float] = []
-    times: list[float] = []
-    faults: dict[str, list[int]] = {}
-    scale = TIME_UNITS[unit or (columns.layout.time_unit if columns.layout else "s")]
-    separated = total = 0
-    dated: bool | None = None
-    for row in rows:
-        total += 1
-        fault, size, time = row.fault, 0.0, 0.0
-        if fault is None:
-            size, fault = _size(row.size, limit)
-        if fault is None and columns.time is not None:
-            time, is_date, fault = _time(row.time, scale)
-            if fault is None:
-                dated = is_date if dated is None else dated
-                fault = None if dated == is_date else "time unreadable"
-        if fault is not None:
-            faults.setdefault(fault, []).append(row.line)
-            continue
-        separated += any(isinstance(cell, str) and _SEPARATED.fullmatch(cell.strip()) for cell in (row.size, row.time))
-        sizes.append(size)
-        if columns.time is not None:
-            times.append(time)
-    dropped = tuple(Dropped(fault, len(lines), lines[0]) for fault, lines in faults.items())
-    _check_whole(path, total, len(sizes), dropped)
-    size_array = np.array(sizes)
-    time_array, unsorted, duplicates = None, 0, 0
+    values = [values_in(cells, decimal.mark) for cells in rows.cells]
+    reasons, unit, seconds = _size_faults(values[0], limit), None, None
     if columns.time is not None:
-        raw = np.array(times)
+        sized = ~np.any([mask for _, mask in reasons], axis=0)
+        unit, seconds = _seconds(columns, rows, values[1], sized, given)
+        reasons += [("time missing", values[1].missing), ("time unreadable", np.isnan(seconds))]
+    usable, faults = _sorted_out(rows.places, reasons)
+    dropped = _dropped(rows, faults)
+    total = rows.places.size + len(rows.faults)
+    _check_whole(content.path, total, int(usable.sum()), dropped)
+    size_array, time_array, unsorted, duplicates = values[0].numbers[usable], None, 0, 0
+    if seconds is not None:
+        raw = seconds[usable]
         unsorted = int((np.diff(raw) < 0).sum())
         order = np.argsort(raw, kind="stable")
         time_array, size_array = raw[order] - raw[order[0]], size_array[order]
@@ -285,7 +220,7 @@ def _understood(
         time_array.flags.writeable = False
     size_array.flags.writeable = False
     return RecordedTrace(
-        path,
+        content.path,
         columns.layout.name if columns.layout else None,
         columns.size,
         columns.time,
@@ -293,11 +228,70 @@ def _understood(
         time_array,
         total,
         dropped,
-        separated,
+        int(np.any([entry.separated[usable] for entry in values], axis=0).sum()),
         unsorted,
         duplicates,
-        unterminated,
+        content.unterminated,
+        unit,
+        size_unit(columns, size_array),
+        decimal,
+        columns.unused,
     )
+
+
+def _size_faults(sizes: Values, limit: float) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Reasons why there is no size, and the rows of which each is true."""
+    return [
+        ("size missing", sizes.missing),
+        ("size unreadable", np.isnan(sizes.numbers)),
+        ("size not positive", sizes.numbers <= 0),
+        ("size absurd", (sizes.numbers > limit) | (sizes.numbers < SMALLEST)),
+    ]
+
+
+def _seconds(
+    columns: Columns, rows: Rows, times: Values, sized: NDArray[np.bool_], given: str | None
+) -> tuple[Unit, Floats]:
+    """The unit of the times, and seconds from some moment, NaN where there are none: numbers or dates, not both."""
+    numbers = ~np.isnan(times.numbers)
+    if times.dated.sum() > numbers.sum():
+        return Unit(DATE, "as they are written"), _since_first(times)
+    readable = sized & (np.abs(times.numbers) <= LARGEST)
+    unit = time_unit(columns, times.numbers[readable], given)
+    if unit.name == DATE:
+        return unit, _since_first(dates_in_digits(rows.cells[1]))
+    seconds = times.numbers * TIME_UNITS[unit.name]
+    seconds[~(np.abs(seconds) <= LARGEST)] = np.nan
+    return unit, seconds
+
+
+def _since_first(times: Values) -> Floats:
+    """Seconds from the first date, exact to the microsecond."""
+    first = times.dates[times.dated].min(initial=np.iinfo(np.int64).max)
+    return np.where(times.dated, (times.dates - first) / 1e6, np.nan)
+
+
+def _sorted_out(
+    places: NDArray[np.int64], reasons: Sequence[tuple[str, NDArray[np.bool_]]]
+) -> tuple[NDArray[np.bool_], list[tuple[int, int, str]]]:
+    """Rows to which no reason applies; of others the place of the first, their number, and the first reason."""
+    usable = np.ones(places.size, bool)
+    faults = []
+    for reason, mask in reasons:
+        found = np.flatnonzero(usable & mask)
+        if found.size:
+            faults.append((int(places[found[0]]), found.size, reason))
+            usable[found] = False
+    return usable, faults
+
+
+def _dropped(rows: Rows, faults: Sequence[tuple[int, int, str]]) -> tuple[Dropped, ...]:
+    """Rows that are dropped, by reason, in the order of the first of each."""
+    counts = Counter(fault for _, fault in rows.faults)
+    first = {fault: place for place, fault in reversed(rows.faults)}
+    ordered = sorted([*faults, *((first[fault], count, fault) for fault, count in counts.items())])
+    lines = rows.lines_of([place for place, _, _ in ordered])
+    return tuple(Dropped(fault, count, line) for line, (_, count, fault) in zip(lines, ordered, strict=True))
 
 
 def _check_whole(path: str, total: int, usable: int, dropped: Sequence[Dropped]) -> None:
@@ -311,224 +305,3 @@ def _check_whole(path: str, total: int, usable: int, dropped: Sequence[Dropped])
         )
     if usable < FEWEST_ROWS:
         refuse("trace", path, f"a trace with at least {FEWEST_ROWS} usable rows, not {usable}{why}")
-
-
-def _number(cell: object) -> float | None:
-    """The number that a cell holds; None for anything else.
-
-    Examples
-    --------
-    >>> _number("1,234"), _number(" 7.5 "), _number("1,23"), _number("1_0"), _number(True)
-    (1234.0, 7.5, None, None, None)
-    """
-    if isinstance(cell, str):
-        text = cell.strip()
-        if _SEPARATED.fullmatch(text):
-            text = re.sub(r"[^\d.+-]", "", text)
-        elif "_" in text:
-            return None
-        try:
-            return float(text)
-        except ValueError:
-            return None
-    if cell is None or isinstance(cell, (bool, datetime)):
-        return None
-    try:
-        return float(cell)  # type: ignore[arg-type]  # whatever a parquet file holds
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _is_missing(cell: object) -> bool:
-    if isinstance(cell, str):
-        return cell.strip().lower() in MISSING
-    return cell is None or (isinstance(cell, float) and math.isnan(cell))
-
-
-def _size(cell: object, limit: float) -> tuple[float, str | None]:
-    """Size, or why there is none."""
-    if _is_missing(cell):
-        return 0.0, "size missing"
-    value = _number(cell)
-    if value is None or math.isnan(value):
-        return 0.0, "size unreadable"
-    if value <= 0:
-        return 0.0, "size not positive"
-    return (value, None) if SMALLEST <= value <= limit else (0.0, "size absurd")
-
-
-def _time(cell: object, scale: float) -> tuple[float, bool, str | None]:
-    """Seconds, whether they came from a date, or why there are none."""
-    if _is_missing(cell):
-        return 0.0, False, "time missing"
-    value = _number(cell)
-    if value is not None:
-        return (value * scale, False, None) if abs(value * scale) <= LARGEST else (0.0, False, "time unreadable")
-    try:
-        date = cell if isinstance(cell, datetime) else datetime.fromisoformat(str(cell).strip())
-        zoned = date if date.tzinfo else date.replace(tzinfo=UTC)
-        return zoned.timestamp(), True, None
-    except (ValueError, OverflowError):
-        return 0.0, False, "time unreadable"
-
-
-# Files ---------------------------------------------------------------------------------------------------------------
-
-
-def _text(path: str, content: bytes) -> str:
-    """A file of text, unpacked if it is packed, without a byte-order mark."""
-    if content[:2] == b"\x1f\x8b":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            lines = _unpacked(content).count(b"\n")
-            raise ParameterError(
-                "trace", path, f"a whole gzip file; this one is damaged behind line {lines}"
-            ) from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ParameterError("trace", path, f"text in UTF-8, which line {line} is not") from error
-    if not text.strip():
-        refuse("trace", path, "a trace; this file is empty: there is no header in line 1")
-    return text
-
-
-def _unpacked(content: bytes) -> bytes:
-    """As much of a damaged gzip file as can be unpacked."""
-    try:
-        return zlib.decompressobj(wbits=31).decompress(content)
-    except zlib.error:
-        return b""
-
-
-def _chosen(path: str, names: Sequence[str], asked: tuple[str | None, str | None], line: int = 1) -> _Columns:
-    """The columns to read: those asked for, or those of a known layout."""
-    layout = next((known for known in LAYOUTS if known.columns <= set(names)), None)
-    known = ", ".join(names)[:SHOWN] or "none"
-    for option, name in zip(("size_column", "time_column"), asked, strict=True):
-        if name is not None and names.count(name.strip()) != 1:
-            refuse(option, name, f"the name of one column of the trace (line {line} has: {known})")
-    size, time = (None if name is None else name.strip() for name in asked)
-    if layout is None:
-        if size is None:
-            layouts = ", ".join(entry.name for entry in LAYOUTS)
-            refuse("size_column", None, f"given, as the trace has none of the known layouts ({layouts}) but: {known}")
-        return _Columns(None, size, time)
-    columns = _Columns(layout, size or layout.size, time or layout.time)
-    for name in filter(None, (columns.size, columns.time)):
-        if names.count(name) > 1:
-            refuse("trace", path, f"a table with one column named {name}, not {names.count(name)} (line {line})")
-    return columns
-
-
-def _csv_rows(path: str, text: str, asked: tuple[str | None, str | None]) -> tuple[_Columns, Iterator[_Row]]:
-    first = next(line for line in io.StringIO(text, newline="") if line.strip())
-    delimiter = max(DELIMITERS, key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
-    try:
-        header = next(row for row in reader if any(cell.strip() for cell in row))
-    except (csv.Error, StopIteration) as error:
-        raise ParameterError("trace", path, f"a table with a header, which line 1 is not ({error})") from error
-    names = [name.strip() for name in header]
-    columns = _chosen(path, names, asked, reader.line_num)
-    last = sum(1 for _ in io.StringIO(text, newline=""))
-    whole = text.endswith(("\n", "\r"))
-    return columns, _csv_body(path, reader, names, columns, last, whole)
-
-
-def _csv_body(path: str, reader: Any, names: list[str], columns: _Columns, last: int, whole: bool) -> Iterator[_Row]:
-    size, time = names.index(columns.size), None if columns.time is None else names.index(columns.time)
-    width = len(names)
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            if line < last or whole:
-                refuse("trace", path, f"a table that can be read, which ends in line {line} ({error})")
-            yield _Row(line, fault="cut off")
-            return
-        if len(row) == width:
-            yield _Row(line, row[size], None if time is None else row[time])
-        elif any(cell.strip() for cell in row):
-            cut = reader.line_num >= last and not whole and len(row) < width
-            yield _Row(line, fault="cut off" if cut else "cells")
-
-
-def _json_rows(path: str, text: str, asked: tuple[str | None, str | None]) -> tuple[_Columns, Iterator[_Row]]:
-    lines = [(place, line) for place, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    entries = [(place, _json_object(line)) for place, line in lines]
-    first = next(((place, entry) for place, entry in entries if entry is not None), None)
-    if first is None:
-        refuse("trace", path, f"a file with one JSON object a line, which line {lines[0][0]} is not")
-    names = list(dict.fromkeys(name for _, entry in entries if entry is not None for name in entry))
-    columns = _chosen(path, names, asked, first[0])
-
-    def rows() -> Iterator[_Row]:
-        for place, entry in entries:
-            if entry is None:
-                cut = place == lines[-1][0] and not text.endswith("\n")
-                yield _Row(place, fault="cut off" if cut else "not JSON")
-            else:
-                yield _Row(place, entry.get(columns.size), entry.get(columns.time) if columns.time else None)
-
-    return columns, rows()
-
-
-def _json_object(line: str) -> dict[str, object] | None:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) else None
-
-
-def _parquet_rows(path: str, content: bytes, asked: tuple[str | None, str | None]) -> tuple[_Columns, Iterator[_Row]]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    if not content:
-        refuse("trace", path, "a trace; this file is empty")
-
-    def damaged(error: Exception) -> NoReturn:
-        raise ParameterError("trace", path, f"a whole parquet file ({str(error).splitlines()[0][:SHOWN]})") from error
-
-    try:
-        file = parquet.ParquetFile(pa.BufferReader(content))
-        names = list(file.schema_arrow.names)
-    except (pa.ArrowException, OSError) as error:
-        damaged(error)
-    columns = _chosen(path, names, asked)
-    try:
-        table = file.read(columns=list(dict.fromkeys(filter(None, (columns.size, columns.time)))))
-        cells = [None if name is None else _cells(table[name]) for name in (columns.size, columns.time)]
-    except (pa.ArrowException, OSError) as error:
-        damaged(error)
-    sizes, times = cells[0] or [], cells[1]
-    rows = (_Row(place + 1, size, times[place] if times else None) for place, size in enumerate(sizes))
-    return columns, rows
-
-
-def _cells(column: Any) -> list[object]:
-    """Values of a parquet column; times finer than microseconds lose what is finer."""
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-    try:
-        values: list[object] = column.to_pylist()
-    except (ValueError, OverflowError, KeyError):  # a year that Python does not know, or a time zone
-        values = [_cell(scalar) for scalar in column]
-    return values
-
-
-def _cell(scalar: Any) -> object:
-    """The value of a cell, or a text that is no number and no time."""
-    try:
-        return scalar.as_py()
-    except (ValueError, OverflowError, KeyError):
-        return "unreadable"

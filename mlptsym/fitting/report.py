@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mlptsym import validation
 from mlptsym.figures.record import write_whole
 from mlptsym.figures.style import paper_style
-from mlptsym.fitting.fit import TraceFit, checked_fit, policy_in_words, reading_notes
+from mlptsym.fitting.fit import TraceFit, checked_fit, columns_in_words, policy_in_words, reading_notes
 from mlptsym.fitting.laws import FittedLaw
 from mlptsym.fitting.reading import FAULTS
 from mlptsym.fitting.recommend import Comparison, Outcome, Simulated
@@ -100,7 +100,12 @@ def as_mapping(fit: TraceFit) -> dict[str, Any]:
         "trace": {
             **{name: getattr(trace, name) for name in ("path", "layout", "size_column", "time_column", "rows", "jobs")},
             "dropped": [asdict(entry) | {"reason": FAULTS[entry.fault]} for entry in trace.dropped],
-            **{name: getattr(trace, name) for name in ("separated", "unsorted", "duplicates", "unterminated")},
+            **{
+                name: getattr(trace, name) for name in ("separated", "unsorted", "duplicates", "unterminated", "unused")
+            },
+            "size_unit": asdict(trace.size_unit),
+            "time_unit": None if trace.time_unit is None else asdict(trace.time_unit),
+            "decimal": asdict(trace.decimal),
         },
         "sizes": {
             "mean": float(sizes.mean()),
@@ -467,8 +472,7 @@ def _reading_table(fit: TraceFit) -> str:
     rows = [
         ["file", trace.path],
         ["layout", trace.layout or "none of the known ones"],
-        ["column of the sizes", trace.size_column],
-        ["column of the times", trace.time_column or "none"],
+        *([name, words] for name, words in columns_in_words(trace)),
         ["rows, usable rows", f"{trace.rows:,}, {trace.jobs:,}"],
     ]
     return _table(["", ""], rows)
