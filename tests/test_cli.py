@@ -357,6 +357,7 @@ def test_memory_laws(text: str, memory: object) -> None:
         ("sizes.csv", "tokens", "\ufefftokens,time\n3,0\n1e0,1\n 2 ,2\n"),
         ("sizes.csv", "out: tokens, all", 'time,"out: tokens, all"\n0,"3"\n1,1\n2,2\n'),
         ("my sizes: a:b.csv", "tökens", "tökens\n3\n1\n2\n"),
+        ("sizes.txt", "tokens", "prompt,tokens\n" + 150_000 * "x" + ",3\na;b,1\n,2\n"),
     ],
 )
 def test_empirical_sizes(tmp_path: Path, name: str, column: str, content: str) -> None:
@@ -377,16 +378,19 @@ def test_empirical_sizes(tmp_path: Path, name: str, column: str, content: str) -
         (b"tokens\n3\nnan\n", "'nan' as in line 3"),
         (b"tokens\n\n\ninf\n", "'inf' as in line 4"),
         (b'tokens\n"1,234"\n', "'1,234' as in line 2"),
-        (b"a,tokens\n3,1\n4\n", "'' as in line 3"),
+        (b"a,tokens\n3,1\n4\n", "as many cells in each row as in its header, unlike line 3"),
+        (b"a,tokens\n3,1\n4,2,3\n", "unlike line 3"),
+        (b"tokens\n3\n1_0\n", "'1_0' as in line 3"),
         (b"tokens\n__import__('os')\n", "as in line 2"),
         (b"tokens\n", "at least one line"),
         (b"a,b\n1,2\n", "one column of that name in the file (a, b)"),
         (b"tokens,tokens\n1,2\n", "one column of that name"),
-        (b"", "it is empty"),
-        (b"tokens\n\xff\xfe\n", "not UTF-8"),
+        (b"", "is empty"),
+        (b"tokens\n\xff\xfe\n", "text in UTF-8, which line 2 is not"),
         (b"tokens\n3\x00\n", "line 2"),
         (b'tokens\n"3\n', "line 2"),
         (b"tokens\n" + b"3" * 200_000, "line 2"),
+        (b"tokens\n" + b"3" * (2**24 + 1), "lines of at most 16,777,216 bytes, which line 2 is not"),
     ],
 )
 def test_a_bad_file_of_sizes_is_refused_with_its_line(tmp_path: Path, content: bytes, says: str) -> None:

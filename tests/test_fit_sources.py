@@ -22,9 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlptsym import ParameterError
-from mlptsym.fitting import files
-from mlptsym.fitting.cells import date_in, number_in, values_in
 from mlptsym.fitting.reading import Dropped, RecordedTrace, read_trace
+from mlptsym.tables import files
+from mlptsym.tables.cells import date_in, number_in, values_in
 
 TEXT = "arrived,tokens\n" + "".join(f"{place},{10 + place}\n" for place in range(20))
 OBJECTS = "".join(json.dumps({"arrived": place, "tokens": 10 + place}) + "\n" for place in range(20))
@@ -111,7 +111,7 @@ def test_a_file_without_a_line_end_is_refused_early(tmp_path: Path) -> None:
     ("content", "words"),
     [
         (TEXT.encode() + b"x" * 3000, "lines of at most 1,000 bytes, which line 22 is not"),
-        (TEXT.encode() * 100, "a trace of at most 10,000 bytes"),
+        (TEXT.encode() * 100, "a file of at most 10,000 bytes"),
         (TEXT.encode() + b"5,\xe9\n" + TEXT.encode() * 100, "text in UTF-8, which line 22 is not"),
     ],
 )

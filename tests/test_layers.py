@@ -16,6 +16,7 @@ LAYERS = [
     "arrays",
     "symbolic",
     "compile",
+    "tables",
     "laws",
     "sweeps",
     "numeric",

@@ -54,9 +54,10 @@ PLUMBING = {
         CHECKED,
     ),
     **dict.fromkeys(
-        (f"mlptsym.fitting.{name}" for name in ("cells", "csv_table", "files", "layouts", "tables", "units")),
+        (f"mlptsym.fitting.{name}" for name in ("layouts", "units")),
         "a step of read_trace, which checks first",
     ),
+    "mlptsym.tables": "reads files for read_trace and Empirical; test_fit_reading and test_fit_sources damage them",
     "mlptsym.simulation.control": CHECKED,
     "mlptsym.simulation.gittins_kernel": CHECKED,
     "mlptsym.simulation.kernels": CHECKED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlptsym.fitting.tables import Table
+from mlptsym.tables.table import Table
 from mlptsym.validation import refuse
 
 __all__ = ["LAYOUTS", "Columns", "Layout", "candidates", "chosen_columns"]

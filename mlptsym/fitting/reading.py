@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
-from mlptsym.fitting.cells import Values, dates_in_digits, values_in
-from mlptsym.fitting.csv_table import csv_table
-from mlptsym.fitting.files import SUFFIXES, Content, read_content
 from mlptsym.fitting.layouts import LAYOUTS, Columns, candidates, chosen_columns
-from mlptsym.fitting.tables import Rows, Table, json_table, parquet_table
 from mlptsym.fitting.units import DATE, TIME_UNITS, DecimalMark, Unit, decimal_mark, size_unit, time_unit
+from mlptsym.tables.cells import Values, dates_in_digits, values_in
+from mlptsym.tables.files import SUFFIXES, Content, read_content
+from mlptsym.tables.json_lines import json_table
+from mlptsym.tables.parquet import parquet_table
+from mlptsym.tables.separated import csv_table
+from mlptsym.tables.table import Rows, Table
 from mlptsym.validation import LARGEST, SMALLEST, ParameterError, choice, number, refuse
 
 __all__ = ["FAULTS", "Dropped", "RecordedTrace", "find_traces", "read_trace"]

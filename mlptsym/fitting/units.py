@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.fitting.cells import texts
 from mlptsym.fitting.layouts import Columns
-from mlptsym.fitting.tables import Cells
+from mlptsym.tables.cells import texts
+from mlptsym.tables.table import Cells
 from mlptsym.validation import ParameterError, refuse
 
 __all__ = ["DATE", "TIME_UNITS", "DecimalMark", "Unit", "decimal_mark", "size_unit", "time_unit"]

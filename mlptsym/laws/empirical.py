@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,10 @@ from numpy.typing import ArrayLike
 from mlptsym.arrays import floats, running_sum
 from mlptsym.laws.base import HIGHEST_ORDER, Floats, SizeLaw
 from mlptsym.laws.deterministic import Deterministic
-from mlptsym.parameters import read_number
-from mlptsym.validation import LARGEST, SMALLEST, ParameterError, magnitude, refuse
+from mlptsym.tables.cells import values_in
+from mlptsym.tables.files import read_content
+from mlptsym.tables.separated import csv_table
+from mlptsym.validation import LARGEST, SMALLEST, ParameterError, refuse
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -95,13 +96,11 @@ class Empirical(SizeLaw):
     @classmethod
     def from_text(cls, option: str, text: str) -> Self:
         """The sample in a column of a file of comma-separated values."""
-        cells = _read_column(option, text, *_file_and_column(option, text))
+        path, column = _file_and_column(option, text)
         try:
-            return cls(np.array([float(cell) for _, cell in cells]))
-        except ValueError as error:
-            for line, cell in cells:
-                _check_cell(option, text, cell, line)
-            raise ParameterError(option, text, cls.syntax()) from error
+            return cls(_sizes(path, column.strip()))
+        except ParameterError as error:
+            raise ParameterError(option, text, f"{cls.syntax()} with {error.allowed}") from error
 
     @property
     def upper_end(self) -> float:
@@ -153,30 +152,23 @@ def _is_file(name: str) -> bool:
         return False
 
 
-def _read_column(option: str, text: str, path: Path, column: str) -> list[tuple[int, str]]:
-    """Lines and cells in a column of a file of comma-separated values with a header; blank lines do not count."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, strict=True)
-            header = [name.strip() for name in next(rows, [])]
-            if header.count(column.strip()) != 1:
-                known = ", ".join(header)[:LONGEST_SHOWN] or "it is empty"
-                refuse(option, text, f"{Empirical.syntax()} with one column of that name in the file ({known})")
-            position = header.index(column.strip())
-            cells = [(rows.line_num, row[position] if position < len(row) else "") for row in rows if row]
-    except OSError as error:
-        raise ParameterError(option, text, f"a file that can be read ({error.strerror})") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else f"line {rows.line_num}: {error}"
-        raise ParameterError(option, text, f"a file of comma-separated values in UTF-8 ({reason})") from error
-    if not cells:
-        refuse(option, text, "a file with at least one line of values below its header")
-    return cells
-
-
-def _check_cell(option: str, text: str, cell: str, line: int) -> None:
-    try:
-        magnitude(option, read_number(cell))
-    except ParameterError as error:
-        allowed = f"a column in which each cell is {error.allowed}, not {cell[:LONGEST_SHOWN]!r} as in line {line}"
-        raise ParameterError(option, text, allowed) from error
+def _sizes(path: Path, column: str) -> Floats:
+    """The numbers in a column of a file of comma-separated values with a header; blank lines do not count."""
+    table = csv_table(read_content(path, "csv"), b",")
+    if table.names.count(column) != 1:
+        known = ", ".join(table.names)[:LONGEST_SHOWN]
+        refuse("column", column, f"one column of that name in the file ({known})")
+    rows = table.read([column])
+    for place, _ in rows.faults:
+        refuse("row", place, f"as many cells in each row as in its header, unlike line {rows.lines_of([place])[0]}")
+    values = values_in(rows.cells[0])
+    if not values.numbers.size:
+        refuse("column", column, "at least one line of values below its header")
+    fits = (values.numbers >= SMALLEST) & (values.numbers <= LARGEST) & ~values.separated
+    if not fits.all():
+        place = int(fits.argmin())
+        cell = str(rows.cells[0][place].as_py())[:LONGEST_SHOWN]
+        line = rows.lines_of([int(rows.places[place])])[0]
+        allowed = f"a column in which each cell is a number >= {SMALLEST:g} and <= {LARGEST:g}"
+        refuse("column", column, f"{allowed}, not {cell!r} as in line {line}")
+    return values.numbers

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.fitting.tables import Cells
+from mlptsym.tables.table import Cells
 
 __all__ = ["Values", "date_in", "dates_in_digits", "number_in", "texts", "values_in"]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from mlptsym.fitting.files import LONGEST_LINE, Content, line_at
-from mlptsym.fitting.tables import Rows, Table
+from mlptsym.tables.files import LONGEST_LINE, Content, line_at
+from mlptsym.tables.table import Rows, Table
 from mlptsym.validation import ParameterError, refuse
 
 __all__ = ["csv_table"]

@@ -1,4 +1,4 @@
-"""The bytes of a trace, from a file, a pipe or standard input: unpacked, known to be text in UTF-8, and bounded."""
+"""The bytes of a table, from a file, a pipe or standard input: unpacked, known to be text in UTF-8, and bounded."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ class Content:
         return self.kind != "parquet" and not self.data.endswith((b"\n", b"\r"))
 
 
-def read_content(path: str | os.PathLike[str]) -> Content:
+def read_content(path: str | os.PathLike[str], kind: str | None = None) -> Content:
     """All of a file, or of standard input where its name is ``-``.
 
-    The name's ending says what it is; where there is none, as for a pipe, the first bytes do.
+    What kind it is of, where that is not given, the name's ending says; where there is none, as for a pipe, the first
+    bytes do.
 
     Raises
     ------
@@ -60,16 +61,17 @@ def read_content(path: str | os.PathLike[str]) -> Content:
     """
     place = validation.path("trace", path, "a file that can be read, by its name")
     name = place.name.lower()
-    if place.suffix and not name.endswith(SUFFIXES):
-        refuse("trace", str(path), f"a file whose name ends in {', '.join(SUFFIXES)}")
-    kind = next((suffix[1:] for suffix in (".csv", ".jsonl", ".parquet") if suffix in name[-9:]), None)
+    if kind is None and place.suffix:
+        if not name.endswith(SUFFIXES):
+            refuse("trace", str(path), f"a file whose name ends in {', '.join(SUFFIXES)}")
+        kind = next(suffix[1:] for suffix in (".csv", ".jsonl", ".parquet") if suffix in name[-9:])
     try:
         with _opened(place) as stream:
             content = _read(str(path), stream, kind)
     except OSError as error:
         raise ParameterError("trace", str(path), f"a file that can be read ({error.strerror or error})") from error
     if not re.search(rb"\S", content.data):
-        refuse("trace", str(path), "a trace; this file is empty: there is no header in line 1")
+        refuse("trace", str(path), "a table; this file is empty: there is no header in line 1")
     return content
 
 
@@ -90,7 +92,7 @@ def _read(path: str, stream: BufferedReader, kind: str | None) -> Content:
         data += piece
         kind = kind or _kind_of(data)
         if len(data) > LARGEST_CONTENT:
-            refuse("trace", path, f"a trace of at most {LARGEST_CONTENT:,} bytes")
+            refuse("trace", path, f"a file of at most {LARGEST_CONTENT:,} bytes")
         if kind != "parquet":
             checked = _checked(path, data, checked)
             if len(data) - checked > LONGEST_LINE:
