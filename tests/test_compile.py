@@ -8,8 +8,10 @@ import pytest
 import sympy as sp
 from scipy import special
 
-from mlptsym.compile import UnsupportedFunctionError, compile_expressions
+from mlptsym.compile import compile_formula, compiled
+from mlptsym.compile.source import UnsupportedFunctionError
 from mlptsym.laws import size_laws
+from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.moments import Indicator, UpperMoment
 from mlptsym.symbolic.size_law import point
 from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
@@ -18,10 +20,21 @@ x, y = sp.symbols("x y", real=True)
 a = sp.Symbol("a", positive=True)
 
 
-def one(expression, *values, **arguments):
-    """The value of a single expression in x (and y)."""
+def function_of(inputs, *expressions, numbers=()):
+    outputs = {f"value_{position}": expression for position, expression in enumerate(expressions)}
+    return compile_formula(Formula(inputs, outputs, frozenset(numbers)))
+
+
+def one(expression, *values):
+    """The value of a single expression in its symbols, in the order of their names, whichever of them are numbers."""
     names = {str(symbol): symbol for symbol in sorted(expression.free_symbols, key=str)}
-    return compile_expressions(names, [expression])(*values, **arguments)[0]
+    found = [
+        function_of(names, expression, numbers=list(names)[:count])(**dict(zip(names, values, strict=True))).value_0
+        for count in range(len(names) + 1)
+    ]
+    for other in found:
+        np.testing.assert_allclose(other, found[0], rtol=1e-13)
+    return found[0]
 
 
 @pytest.mark.parametrize(
@@ -85,9 +98,9 @@ def test_the_far_tail_survives_shared_subexpressions():
     """Sharing negates arguments, and erfc(−z) must not become 2 − erfc(z), which has no digits left in the tail."""
     mu, sigma = size_laws()["LogNormal"].formulas().parameters
     moments = [size_laws()["LogNormal"].formulas().closed_moment(order) for order in range(4)]
-    function = compile_expressions({"mu": mu, "sigma": sigma, "x": point}, moments)
+    function = function_of({"mu": mu, "sigma": sigma, "x": point}, *moments, numbers=["mu", "sigma"])
     deviations = np.array([0.0, 5.0, 20.0, 36.0])
-    for order, values in enumerate(function(5.0, 0.9, np.exp(5 + 0.9 * deviations))):
+    for order, values in enumerate(function(mu=5.0, sigma=0.9, x=np.exp(5 + 0.9 * deviations))):
         whole = math.exp(5 * order + 0.405 * order**2)
         expected = whole * special.erfc((deviations - 0.9 * order) / math.sqrt(2)) / 2
         assert values == pytest.approx(expected, rel=1e-12, abs=0)
@@ -110,7 +123,7 @@ def test_piecewise_inside_an_expression_and_with_several_arguments():
 def test_expressions_with_different_conditions_share_one_call():
     first = sp.Piecewise((x, x < 1), (1, True))
     second = sp.Piecewise((0, x < 2), (x**2, True))
-    values = compile_expressions({"x": x}, [first, sp.Integer(7), second, x + 1])([0.5, 3.0])
+    values = function_of({"x": x}, first, sp.Integer(7), second, x + 1)(x=[0.5, 3.0])
     assert [value.tolist() for value in values] == [[0.5, 1.0], [7.0, 7.0], [0.0, 9.0], [1.5, 4.0]]
 
 
@@ -127,7 +140,7 @@ def test_minimum_of_arrays_of_different_shapes():
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,)])
 def test_constants_take_the_common_shape(shape):
-    zero, two, same = compile_expressions({"x": x, "y": y}, [sp.S.Zero, sp.Rational(4, 2), x])(np.ones(shape), 1.0)
+    zero, two, same = function_of({"x": x, "y": y}, sp.S.Zero, sp.Rational(4, 2), x)(x=np.ones(shape), y=1.0)
     for value, expected in ((zero, 0.0), (two, 2.0), (same, 1.0)):
         assert isinstance(value, np.ndarray)
         assert value.shape == shape
@@ -160,54 +173,96 @@ def test_integers_become_floats():
 )
 def test_unknown_functions_and_loose_symbols_are_refused_when_built(expression, named):
     with pytest.raises(UnsupportedFunctionError, match=named):
-        compile_expressions({"x": x}, [expression])
+        function_of({"x": x}, expression)
 
 
 def test_folded_moments_may_stand_for_inputs():
     moment = UpperMoment(1, a)
-    function = compile_expressions({"first": moment, "t": a}, [moment - a])
-    assert function(first=3.0, t=1.0)[0] == 2.0
+    function = function_of({"first": moment, "t": a}, moment - a)
+    assert function(first=3.0, t=1.0).value_0 == 2.0
     # other moments of the same symbol are not known by that
     with pytest.raises(UnsupportedFunctionError):
-        compile_expressions({"first": moment, "t": a}, [UpperMoment(2, a)])
+        function_of({"first": moment, "t": a}, UpperMoment(2, a))
 
 
 def test_indicator_is_zero_at_its_point():
     assert one(Indicator(x, y), [0.5, 1.0, 1.5], 1.0).tolist() == [0.0, 0.0, 1.0]
 
 
-def test_arguments_are_known_by_name_and_order():
-    function = compile_expressions({"first": x, "second": y}, [x - 2 * y])
-    assert function.arguments == ("first", "second")
-    assert function(5.0, 1.0) == function(5.0, second=1.0) == function(second=1.0, first=5.0)
-    for values, named in (((1.0,), {}), ((1.0, 2.0, 3.0), {}), ((1.0, 2.0), {"first": 1.0}), ((1.0,), {"third": 1.0})):
-        with pytest.raises(TypeError, match="takes the arguments first, second"):
-            function(*values, **named)
+def test_inputs_and_outputs_are_known_by_name():
+    function = compile_formula(Formula({"first": x, "second": y}, {"less": x - 2 * y, "more": x + 2 * y}))
+    assert function.inputs == ("first", "second")
+    assert function.outputs == ("less", "more")
+    record = function(second=1.0, first=5.0)
+    assert (record.less, record.more) == (3.0, 7.0)
+    for named in ({"first": 1.0}, {"first": 1.0, "second": 1.0, "third": 1.0}, {}):
+        with pytest.raises(TypeError, match="takes the inputs first, second"):
+            function(**named)
 
 
-def test_argument_names_do_not_reach_the_generated_code():
-    """Names are labels: one that is a keyword or a NumPy function does no harm."""
-    function = compile_expressions({"lambda": x, "exp": y}, [sp.exp(x) + y])
-    assert function(0.0, 1.0)[0] == 2.0
+@pytest.mark.parametrize("name", ["lambda", "two words", "_0", "1x", ""])
+def test_a_name_that_no_variable_can_have_is_refused(name):
+    with pytest.raises(ValueError, match="name of a variable"):
+        function_of({name: x}, x)
+
+
+def test_names_of_functions_do_no_harm():
+    function = function_of({"exp": y, "np": x}, sp.exp(x) + y)
+    assert function(np=0.0, exp=1.0).value_0 == 2.0
+
+
+def test_numbers_are_computed_before_they_meet_arrays():
+    """One multiplication and one addition of arrays, however SymPy orders the factors."""
+    function = function_of({"x": x, "y": y, "a": a}, a * x * y / 3 + a - y, numbers=["a", "y"])
+    assert "((0.3333333333333333*a*y)*x) + (a - y)" in function.source.replace("y*a", "a*y")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        a - x - y,
+        a - 3 - x * (y - x),
+        -a * x / (3 * y) - 1,
+        x / (2 * a) - a / y,
+        -((x + y) ** 2) - x * (y + 1) ** 3,
+        x**-5 / y**2,
+        2 * a ** sp.Rational(3, 2) / sp.sqrt(a + 1),
+        (x - y) ** 4 * (x + y) ** -1,
+        -(x + y) * sp.exp(-x),
+        1 - sp.Max(x, 2 * y, a) * sp.Min(x, y),
+        sp.pi * a**x,
+    ],
+)
+def test_signs_and_quotients(expression):
+    """Whatever SymPy makes of signs, powers and quotients, the code has the value of the expression."""
+    inputs = {"a": a, "x": x, "y": y}
+    values = {"a": 0.7, "x": 1.3, "y": 0.4}
+    expected = float(expression.subs({inputs[name]: sp.Rational(str(value)) for name, value in values.items()}))
+    for numbers in ([], ["a"], ["a", "x"], ["x", "y"], ["a", "x", "y"]):
+        assert function_of(inputs, expression, numbers=numbers)(**values).value_0 == pytest.approx(expected, rel=1e-14)
 
 
 def test_compiled_functions_pickle():
     expressions = [sp.Piecewise((RegularizedUpperGamma(2, a), a > 1), (0, True)), a**2]
-    function = compile_expressions({"a": a}, expressions)
+    function = function_of({"a": a}, *expressions)
     again = pickle.loads(pickle.dumps(function))  # noqa: S301 (its own bytes)
-    assert again.arguments == function.arguments
-    assert [value.tolist() for value in again([0.5, 2.0])] == [value.tolist() for value in function([0.5, 2.0])]
     assert again == function
+    assert [value.tolist() for value in again(a=[0.5, 2.0])] == [value.tolist() for value in function(a=[0.5, 2.0])]
 
 
 def test_compiled_functions_are_frozen():
-    function = compile_expressions({"x": x}, [x])
     with pytest.raises(AttributeError):
-        function.arguments = ("y",)
+        function_of({"x": x}, x).inputs = ("y",)
+
+
+def test_formulas_of_the_symbolic_half_are_compiled_once():
+    level = compiled("mlptsym.symbolic.response:level_formula")
+    assert compiled("mlptsym.symbolic.response:level_formula") is level
+    assert level.outputs[0] == "probability"
 
 
 def test_out_of_range_is_quiet():
-    values = compile_expressions({"x": x}, [sp.exp(x), 1 / x, sp.log(x), x**3])([1e300, 0.0])
+    values = function_of({"x": x}, sp.exp(x), 1 / x, sp.log(x), x**3)(x=[1e300, 0.0])
     assert [value.tolist() for value in values] == [
         [math.inf, 1.0],
         [1e-300, math.inf],

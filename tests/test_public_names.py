@@ -104,6 +104,7 @@ NAMES = {
         ),
         RESULT,
     ),
+    "mlptsym.laws.base.SizeLaw.evaluate": CHECKED,
     **dict.fromkeys(
         ("mlptsym.batch.manifest.is_whole", "mlptsym.batch.manifest.land", "mlptsym.batch.manifest.read_manifest",
          "mlptsym.batch.manifest.result_folders", "mlptsym.batch.scenarios.check_ranges",
@@ -126,7 +127,6 @@ NAMES = {
         if method in vars(law)
     },
     "mlptsym.laws.base.SizeLaw": "the base of the size laws",
-    "mlptsym.laws.base.formula_function": CHECKED,
     "mlptsym.numeric.memory.Memory": "the base of the memory laws",
     "mlptsym.numeric.objectives.Objective": "made by best_quantum_for of what it is given",
     "mlptsym.numeric.objectives.Objective.of": "made by best_quantum_for of what it is given",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mlptsym import validation
+from mlptsym.compile import compiled
 from mlptsym.figures.drawing import checked_data, columns, draw_curve, empty_figure, legend_above, typeset
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import line_style, paper_style
@@ -20,7 +20,6 @@ from mlptsym.numeric.response import mean_response_time
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mlptsym.compile import CompiledFunction
 
 __all__ = ["draw_arrivals", "response_by_arrival_rate"]
 
@@ -52,21 +51,11 @@ def response_by_arrival_rate(queues: Mapping[str, Queue], points: int = 200) -> 
         rates = limit * loads
         # in one call, after the theory had its say on whether it can be told at the highest rate
         mean_response_time(replace(queue, arrival_rate=float(rates[-1])), FCFS())
-        (times,) = _pollaczek_khinchine()(rates, queue.mean_service_time, queue.service_moment(2))
+        (times,) = compiled("mlptsym.symbolic.response:pollaczek_khinchine_formula")(
+            arrival_rate=rates, mean=queue.mean_service_time, second=queue.service_moment(2)
+        )
         data = data.with_curve("", name, "theory", rates, times).with_curve("", name, "marker", limit, np.inf)
     return data
-
-
-@lru_cache(maxsize=1)
-def _pollaczek_khinchine() -> CompiledFunction:
-    """E[T] of FCFS from λ, E[S] and E[S²]."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.moments import mean
-    from mlptsym.symbolic.response import fcfs_response_time
-    from mlptsym.symbolic.symbols import arrival_rate
-
-    inputs = {"arrival_rate": arrival_rate, "mean": mean(), "second": mean(order=2)}
-    return compile_expressions(inputs, [fcfs_response_time()])
 
 
 def draw_arrivals(data: FigureData, highest: float) -> Figure:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,57 +17,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
 from mlptsym.arrays import floats
+from mlptsym.compile import compiled
 from mlptsym.parameters import Parametric
 
 if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
     from mlptsym.symbolic.size_law import LawFormulas
 
-__all__ = ["HIGHEST_ORDER", "SizeLaw", "formula_function"]
+__all__ = ["HIGHEST_ORDER", "SizeLaw"]
 
 Floats = NDArray[np.float64]
 
 HIGHEST_ORDER = 3
 """The highest moment that the theory asks for: E[S³] bounds what is left out for infinitely many levels."""
 
+ORDERS = range(HIGHEST_ORDER + 1)
+"""Those of all moments."""
+
 NO_POINTS: Floats = np.empty(0)
 NO_POINTS.flags.writeable = False
 
 TINY = 1e-200
 MOST_DRAWN = 2**30
-
-
-@lru_cache(maxsize=256)
-def formula_function(law: type[SizeLaw], lengths: tuple[int, ...], wanted: str) -> CompiledFunction:
-    """Formulas of a law as a function of its parameters and of x.
-
-    Parameters
-    ----------
-    law : type
-        A subclass of `SizeLaw`.
-    lengths : tuple of int
-        How many numbers a parameter that is a sequence has.
-    wanted : str
-        ``moments``: E[L^n ; L > x], n = 0 … 3; ``potentials``: the same with its potential in place of n ≥ 2;
-        ``density``: f(x) everywhere; ``hazard``: f(x) and the first two moments; ``smooth``: tail, density and its
-        derivative inside the support.
-    """
-    import sympy as sp
-
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.size_law import point
-
-    formulas = law.formulas(*lengths)
-    orders = range(HIGHEST_ORDER + 1)
-    moment, potential = formulas.upper_moment, formulas.potential or formulas.upper_moment
-    expressions = {
-        "moments": lambda: [moment(order) for order in orders],
-        "potentials": lambda: [(moment if order < 2 else potential)(order) for order in orders],
-        "density": lambda: [formulas.density_everywhere()],
-        "hazard": lambda: [formulas.density_everywhere(), moment(0), moment(1)],
-        "smooth": lambda: [formulas.closed_moment(0), formulas.density, sp.diff(formulas.density, point)],
-    }[wanted]()
-    return compile_expressions({**{str(p): p for p in formulas.parameters}, "x": point}, expressions)
 
 
 class SizeLaw(Parametric):
@@ -93,9 +63,10 @@ class SizeLaw(Parametric):
         values = (getattr(self, item.name) for item in fields(self))  # type: ignore[arg-type]
         return type(self), tuple(len(value) for value in values if _is_sequence(value))[:1]
 
-    def evaluate(self, wanted: str, x: Floats) -> tuple[Floats, ...]:
-        """Formulas at sizes: see `formula_function`."""
-        return formula_function(*self.kind, wanted)(*self.parameters, x)
+    def evaluate(self, wanted: str, x: Floats, *orders: int) -> Any:
+        """A record of the law's formulas at sizes: see `mlptsym.symbolic.size_law.law_formula`."""
+        function = compiled("mlptsym.symbolic.size_law:law_formula", *self.kind, wanted, *orders)
+        return function(x=x, **dict(zip(function.inputs, self.parameters, strict=False)))
 
     # where the law is not smooth
 
@@ -140,7 +111,7 @@ class SizeLaw(Parametric):
         if math.isfinite(self.upper_end):
             return self.upper_end
         sizes: Floats = 2.0 ** np.arange(-1022.0, 1024.0)
-        left = np.any([moment > 0 for moment in self.evaluate("moments", sizes)], axis=0)
+        left = np.any([moment > 0 for moment in self.evaluate("moments", sizes, *ORDERS)], axis=0)
         return float(np.append(sizes[1:], math.inf)[np.flatnonzero(left).max(initial=0)])
 
     # numbers
@@ -202,8 +173,8 @@ class SizeLaw(Parametric):
         wanted = "potentials" if potential else "moments"
         beyond = x >= self.reach
         if not beyond.any():
-            return self.evaluate(wanted, x)
-        inside = self.evaluate(wanted, np.where(beyond, 0.0, x))
+            return tuple(self.evaluate(wanted, x, *ORDERS))
+        inside = self.evaluate(wanted, np.where(beyond, 0.0, x), *ORDERS)
         return tuple(np.where(beyond, 0.0, moment) for moment in inside)
 
     def sample(self, generator: np.random.Generator, count: int) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from mlptsym.laws.base import HIGHEST_ORDER, Floats, SizeLaw
+from mlptsym.laws.base import HIGHEST_ORDER, ORDERS, Floats, SizeLaw
 from mlptsym.parameters import Magnitude, Range
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Lomax(SizeLaw):
 
     def partial_moments(self, x: Floats, *, potential: bool = False) -> tuple[Floats, ...]:
         """As in `SizeLaw`, continued beyond `reach` by the power; potentials are constant from there on."""
-        moments = self.evaluate("potentials" if potential else "moments", np.minimum(x, self.reach))
+        moments = self.evaluate("potentials" if potential else "moments", np.minimum(x, self.reach), *ORDERS)
         further = np.maximum(x / self.reach, 1.0)
         powers = 2 if potential else HIGHEST_ORDER + 1
         with np.errstate(over="ignore", invalid="ignore"):

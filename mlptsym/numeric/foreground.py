@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.numeric.levels import waiting_function
+from mlptsym.compile import compiled
 from mlptsym.numeric.queue import Queue
 
 __all__ = ["foreground_background_time"]
@@ -58,8 +58,11 @@ def _time_of(queue: Queue, sizes: Floats) -> Floats:
     _, mean, square, _ = queue.total_moments[True]
     work = mean - first + attained * tail
     work_square = square - second + attained**2 * tail
-    weight, offset = waiting_function()(queue.arrival_rate, work, work, attained, np.zeros_like(work))
-    return attained + work_square * weight + offset
+    weight, offset = compiled("mlptsym.symbolic.response:waiting_formula")(
+        arrival_rate=queue.arrival_rate, work_before=work, work=work, before=attained, crossings=0.0
+    )
+    times: Floats = attained + work_square * weight + offset
+    return times
 
 
 def _panels(queue: Queue) -> Floats:

@@ -11,21 +11,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
 from mlptsym.arrays import floats
+from mlptsym.compile import compiled
 from mlptsym.numeric.gittins_atoms import atom_index
 from mlptsym.numeric.machine_code import machine_code
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.service_hazard import ServiceHazard, service_hazard
-
-if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
 
 __all__ = ["GittinsIndex", "gittins_index", "index_of_law"]
 
@@ -148,24 +144,13 @@ def _rounding(tail: Floats) -> Floats:
     return (16.0 - np.log(tail)) * float(np.finfo(float).eps)
 
 
-@lru_cache(maxsize=1)
-def _chord() -> CompiledFunction:
+def _chord(
+    age: ArrayLike, quantum: ArrayLike, tail: ArrayLike, tail_end: ArrayLike, first: ArrayLike, first_end: ArrayLike
+) -> tuple[Floats, Floats]:
     """P(a < S ≤ b) and E[min(S, b) − a ; S > a], numerator and denominator of J."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.gittins import completed, quantum_symbol, served
-    from mlptsym.symbolic.moments import UpperMoment
-    from mlptsym.symbolic.symbols import age
-
-    through = age + quantum_symbol
-    inputs = {
-        "age": age,
-        "quantum": quantum_symbol,
-        "tail_start": UpperMoment(0, age),
-        "tail_end": UpperMoment(0, through),
-        "first_start": UpperMoment(1, age),
-        "first_end": UpperMoment(1, through),
-    }
-    return compile_expressions(inputs, [completed(), served()])
+    moments = {"tail_start": tail, "tail_end": tail_end, "first_start": first, "first_end": first_end}
+    chord = compiled("mlptsym.symbolic.gittins:chord_formula")(age=age, quantum=quantum, **moments)
+    return chord.completed, chord.served
 
 
 def _hull(
@@ -258,7 +243,7 @@ class _Hulls:
         tail_end, first_end = np.append(tail[1:], 0.0), np.append(first[1:], 0.0)
         lengths = ends - starts
         finite = np.where(np.isfinite(lengths), lengths, 0.0)  # nobody survives the last cell: its length has no weight
-        completed, served = _chord()(starts, finite, tail, tail_end, first, first_end)
+        completed, served = _chord(starts, finite, tail, tail_end, first, first_end)
         # at ages far below E[S], moments differ by less than their rounding
         early = ends <= law.early
         local = early & law.near(starts, ends)
@@ -389,7 +374,7 @@ def _stationary(
         through: Floats, age: Floats, tail: Floats, first: Floats, low: Floats, completed: Floats, served: Floats
     ) -> Floats:
         tail_end, first_end, hazard = law.curve(through)
-        numerator, denominator = _chord()(age, through - age, tail, tail_end, first, first_end)
+        numerator, denominator = _chord(age, through - age, tail, tail_end, first, first_end)
         near = law.near(age, through)
         if near.any():
             numerator[near], denominator[near] = law.integrated(age[near], through[near])

@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
 from mlptsym.arrays import floats
+from mlptsym.compile import compiled
 from mlptsym.numeric.levels import LevelSums, level_sums
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.remainder import FarLevels, far_levels, first_levels, is_continuable, level_depth
 from mlptsym.numeric.response import LEVEL_LIMIT, moments_needed
 from mlptsym.numeric.saturation import SLOPE, refuse_saturated
-
-if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
 
 __all__ = ["QuantumSlopes", "ResponseGradient", "quantum_slopes", "response_gradient"]
 
@@ -35,122 +31,15 @@ FAR_CELLS = 512
 REMAINDER = 1e-15
 
 
-@lru_cache(maxsize=1)
-def _price_function() -> CompiledFunction:
-    """The partial derivatives of d_j in the sums it is made of."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.gradient import waiting_slopes
-    from mlptsym.symbolic.symbols import arrival_rate
-
-    slopes = waiting_slopes()
-    terms = slopes.terms
-    inputs = {
-        "arrival_rate": arrival_rate,
-        "work_before": terms.work_before,
-        "work": terms.work,
-        "before": terms.before,
-        "squares": terms.squares,
-        "crossings": terms.crossings,
-    }
-    return compile_expressions(inputs, [slopes.work_before, slopes.work, slopes.before, slopes.crossings])
-
-
-@lru_cache(maxsize=1)
-def _waiting_slope_function() -> CompiledFunction:
-    """d_j, and its derivative along given derivatives of the sums it is made of."""
-    import sympy as sp
-
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.gradient import waiting_slopes
-    from mlptsym.symbolic.symbols import arrival_rate
-
-    slopes = waiting_slopes()
-    terms = slopes.terms
-    names = ("work_before", "work", "before", "squares", "crossings")
-    along = {name: sp.Dummy(f"{name}_slope", real=True) for name in names}
-    total = sp.Add(*(getattr(slopes, name) * along[name] for name in names))
-    inputs = {"arrival_rate": arrival_rate, **{name: getattr(terms, name) for name in names}}
-    inputs |= {f"{name}_slope": symbol for name, symbol in along.items()}
-    return compile_expressions(inputs, [terms.waiting, total])
-
-
-@lru_cache(maxsize=1)
-def _boundary_function() -> CompiledFunction:
-    """∂E[T]/∂t_J."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.gradient import boundary_slope
-    from mlptsym.symbolic.moments import tail
-    from mlptsym.symbolic.symbols import attained, level, restore_cost
-
-    terms = boundary_slope()
-    inputs = {
-        "start": attained(level - 1),
-        "here": attained(level),
-        "cost_before": restore_cost(level - 1),
-        "cost": restore_cost(level),
-        "cost_slope": terms.cost_slope,
-        "tail": tail(attained(level)),
-        "density": terms.density,
-        "waiting": terms.waiting,
-        "waiting_next": terms.waiting_next,
-        "piece_price": terms.piece_price,
-        "piece_price_next": terms.piece_price_next,
-        "square_price": terms.square_price,
-        "before_price": terms.before_price,
-        "cost_price": terms.cost_price,
-        "piece_next": terms.piece_next,
-    }
-    return compile_expressions(inputs, [terms.slope])
-
-
-@lru_cache(maxsize=2)
-def _level_slope_function(last: bool) -> CompiledFunction:
-    """Derivatives of p_j, E[Y_j] and E[Y_j²] along changes of the ends of level j."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.gradient import level_slopes
-    from mlptsym.symbolic.moments import Density, tail
-    from mlptsym.symbolic.symbols import attained, level, restore_cost
-
-    terms = level_slopes(last=last)
-    start, end = attained(level - 1), attained(level)
-    inputs = {
-        "start": start,
-        "end": end,
-        "start_slope": terms.start_slope,
-        "end_slope": terms.end_slope,
-        "cost": restore_cost(level - 1),
-        "cost_slope": terms.cost_slope,
-        "tail_start": tail(start),
-        "tail_end": tail(end),
-        "density_start": Density(start),
-        "density_end": Density(end),
-        "piece": terms.piece,
-    }
-    return compile_expressions(inputs, [terms.probability, terms.piece_mean, terms.piece_square])
-
-
-@lru_cache(maxsize=1)
-def _density_function() -> CompiledFunction:
-    """Density of S at q(x) from that of L at x."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.gradient import service_density
-    from mlptsym.symbolic.moments import Density
-    from mlptsym.symbolic.symbols import age, size, slowdown_factor, slowdown_threshold
-
-    inputs = {
-        "x": age,
-        "threshold": slowdown_threshold,
-        "factor": slowdown_factor,
-        "density": Density(age, size),
-    }
-    return compile_expressions(inputs, [service_density(age)])
-
-
 def _service_density(queue: Queue, attained: Floats) -> Floats:
     """Density of S between its point masses."""
     x = queue.size_at(attained)
     density = queue.size.density(x)
-    return _density_function()(x, *queue.slowdown, np.where(np.isfinite(density), density, 0.0))[0]
+    threshold, factor = queue.slowdown
+    between = np.where(np.isfinite(density), density, 0.0)
+    function = compiled("mlptsym.symbolic.gradient:density_formula")
+    found: Floats = function(x=x, threshold=threshold, factor=factor, density=between).density
+    return found
 
 
 def _cost_slope(queue: Queue, attained: Floats) -> Floats:
@@ -265,7 +154,14 @@ def _boundary_slopes(
     count, columns = boundaries.shape
     zero = np.zeros((1, columns))
     work_before = np.concatenate([zero, sums.work[:-1]])
-    parts = _price_function()(queue.arrival_rate, work_before, sums.work, sums.before, sums.squares, sums.crossings)
+    parts = compiled("mlptsym.symbolic.gradient:waiting_prices_formula")(
+        arrival_rate=queue.arrival_rate,
+        work_before=work_before,
+        work=sums.work,
+        before=sums.before,
+        squares=sums.squares,
+        crossings=sums.crossings,
+    )
     by_work_before, by_work, by_before, by_crossings = (sums.probability * part for part in parts)
     piece = _piece_means(sums)
     crossing_price = _from_here_on(by_crossings)
@@ -282,23 +178,23 @@ def _boundary_slopes(
     )
     here, following, second = (slice(step, step + count) for step in range(3))
     shifted = np.where(right, _shifted(boundaries, "right"), _shifted(boundaries, "left"))
-    (slopes,) = _boundary_function()(
-        np.concatenate([zero, boundaries[:-1]]),
-        boundaries,
-        sums.cost[:-1],
-        cost,
-        _cost_slope(queue, shifted),
-        sums.tail[1:],
-        _service_density(queue, shifted),
-        waiting[here],
-        waiting[following],
-        piece_price[here],
-        piece_price[following],
-        square_price,
-        before_price[following],
-        later[second],
-        piece[following],
-    )
+    slopes: Floats = compiled("mlptsym.symbolic.gradient:boundary_formula")(
+        start=np.concatenate([zero, boundaries[:-1]]),
+        here=boundaries,
+        cost_before=sums.cost[:-1],
+        cost=cost,
+        cost_slope=_cost_slope(queue, shifted),
+        tail=sums.tail[1:],
+        density=_service_density(queue, shifted),
+        waiting=waiting[here],
+        waiting_next=waiting[following],
+        piece_price=piece_price[here],
+        piece_price_next=piece_price[following],
+        square_price=square_price,
+        before_price=before_price[following],
+        cost_price=later[second],
+        piece_next=piece[following],
+    ).slope
     return slopes
 
 
@@ -441,23 +337,33 @@ def _near_slopes(queue: Queue, boundaries: Floats, sums: LevelSums) -> _Slopes:
     density = np.concatenate([zero, _service_density(queue, shifted)])
     cost_slope = np.concatenate([zero, _cost_slope(queue, shifted)])
     piece = _piece_means(sums)
-    near = [
-        edges[:-1],
-        edges[1:],
-        number[:-1],
-        number[1:],
-        sums.cost[:-1],
-        cost_slope[:-1],
-        sums.tail[:-1],
-        sums.tail[1:],
-        density[:-1],
-        density[1:],
-        piece[:count],
-    ]
-    steps = _level_slope_function(False)(*near)
+    steps = compiled("mlptsym.symbolic.gradient:level_slopes_formula", False)(
+        start=edges[:-1],
+        end=edges[1:],
+        start_slope=number[:-1],
+        end_slope=number[1:],
+        cost=sums.cost[:-1],
+        cost_slope=cost_slope[:-1],
+        tail_start=sums.tail[:-1],
+        tail_end=sums.tail[1:],
+        density_start=density[:-1],
+        density_end=density[1:],
+        piece=piece[:count],
+    )
     if rows > count:
-        last = (edges[-1], 0.0, number[-1], 0.0, sums.cost[-1], cost_slope[-1])
-        final = _level_slope_function(True)(*last, sums.tail[-1], 0.0, density[-1], 0.0, piece[-1])
+        final = compiled("mlptsym.symbolic.gradient:level_slopes_formula", True)(
+            start=edges[-1],
+            end=0.0,
+            start_slope=number[-1],
+            end_slope=0.0,
+            cost=sums.cost[-1],
+            cost_slope=cost_slope[-1],
+            tail_start=sums.tail[-1],
+            tail_end=0.0,
+            density_start=density[-1],
+            density_end=0.0,
+            piece=piece[-1],
+        )
         steps = tuple(np.concatenate([step, row[None]]) for step, row in zip(steps, final, strict=True))
     probability, piece_mean, piece_square = steps
     before = number[:rows] + zero
@@ -478,18 +384,18 @@ def _near_waiting_slope(
 ) -> Floats:
     """Derivative of Σ_j p_j d_j over the levels of ``sums``, for Q and its derivative over all levels."""
     zero = np.zeros((1, sums.work.shape[1]))
-    waiting, waiting_slope = _waiting_slope_function()(
-        queue.arrival_rate,
-        np.concatenate([zero, sums.work[:-1]]),
-        sums.work,
-        sums.before,
-        squares,
-        sums.crossings,
-        np.concatenate([zero, slopes.work[:-1]]),
-        slopes.work,
-        slopes.before,
-        squares_slope,
-        slopes.crossings,
+    waiting, waiting_slope = compiled("mlptsym.symbolic.gradient:waiting_slope_formula")(
+        arrival_rate=queue.arrival_rate,
+        work_before=np.concatenate([zero, sums.work[:-1]]),
+        work=sums.work,
+        before=sums.before,
+        squares=squares,
+        crossings=sums.crossings,
+        work_before_slope=np.concatenate([zero, slopes.work[:-1]]),
+        work_slope=slopes.work,
+        before_slope=slopes.before,
+        squares_slope=squares_slope,
+        crossings_slope=slopes.crossings,
     )
     slope: Floats = (slopes.probability * waiting + sums.probability * waiting_slope).sum(axis=0)
     return slope
@@ -514,18 +420,18 @@ def _continued(queue: Queue, quanta: Floats, rows: float) -> tuple[Floats, Float
     work_slope, squares_slope = panels.full_sum(np.stack([far.piece_mean_slope, far.piece_square_slope]))
     work_slope += near.work[-1]
     squares_slope += near.squares
-    waiting, waiting_slope = _waiting_slope_function()(
-        queue.arrival_rate,
-        far.work - far.piece_mean,
-        far.work,
-        far.before,
-        far.squares[:, None, None],
-        far.crossings,
-        work - far.piece_mean_slope,
-        work,
-        before,
-        squares_slope[:, None, None],
-        crossings,
+    waiting, waiting_slope = compiled("mlptsym.symbolic.gradient:waiting_slope_formula")(
+        arrival_rate=queue.arrival_rate,
+        work_before=far.work - far.piece_mean,
+        work=far.work,
+        before=far.before,
+        squares=far.squares[:, None, None],
+        crossings=far.crossings,
+        work_before_slope=work - far.piece_mean_slope,
+        work_slope=work,
+        before_slope=before,
+        squares_slope=squares_slope[:, None, None],
+        crossings_slope=crossings,
     )
     beyond_slope = far.probability_slope * waiting + far.probability * waiting_slope
     beyond, beyond_slope = panels.full_sum(np.stack([far.probability * waiting, beyond_slope]))

@@ -7,87 +7,18 @@ sums.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym.arrays import running_sum
+from mlptsym.compile import compiled
 from mlptsym.numeric.queue import Queue
-
-if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
 
 __all__ = ["LevelSums", "LevelTotals", "level_sums", "response_time"]
 
 Floats = NDArray[np.float64]
-
-
-@lru_cache(maxsize=2)
-def level_function(last: bool) -> CompiledFunction:
-    """p_r, E[min(S, t_r)], E[S ; complete in r], and the steps of the carried sums, from the two ends of a level."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.moments import UpperMoment
-    from mlptsym.symbolic.response import carried_sums, level_terms
-    from mlptsym.symbolic.symbols import attained, level, restore_cost
-
-    start, end = attained(level), attained(level + 1)
-    terms, carried = level_terms(level + 1, last=last), carried_sums(last=last)
-    inputs = {
-        "tail_start": UpperMoment(0, start),
-        "tail_end": UpperMoment(0, end),
-        "first_start": UpperMoment(1, start),
-        "first_end": UpperMoment(1, end),
-        "mean": UpperMoment(1, 0),
-        "start": start,
-        "end": end,
-        "cost_start": restore_cost(level),
-        "cost_end": restore_cost(level + 1),
-        "before": carried.before,
-        "excess": carried.excess,
-    }
-    values = [terms.probability, terms.served_mean, terms.completed_service]
-    carried_values = [carried.crossing_step, carried.square_step, carried.crossing_end]
-    return compile_expressions(inputs, values + carried_values)
-
-
-@lru_cache(maxsize=2)
-def square_end_function(last: bool) -> CompiledFunction:
-    """What makes Σ E[Y_r²] of the sum carried through the levels, from their end."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.moments import UpperMoment
-    from mlptsym.symbolic.response import carried_sums
-    from mlptsym.symbolic.symbols import attained, level, restore_cost
-
-    end, carried = attained(level + 1), carried_sums(last=last)
-    inputs = {
-        "tail_end": UpperMoment(0, end),
-        "second_end": UpperMoment(2, end),
-        "second": UpperMoment(2, 0),
-        "end": end,
-        "cost_end": restore_cost(level + 1),
-        "excess": carried.excess,
-    }
-    return compile_expressions(inputs, [carried.square_end])
-
-
-@lru_cache(maxsize=1)
-def waiting_function() -> CompiledFunction:
-    """The two parts of d_j, weight and offset: d_j = squares · weight + offset."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.response import response_terms
-    from mlptsym.symbolic.symbols import arrival_rate
-
-    terms = response_terms()
-    inputs = {
-        "arrival_rate": arrival_rate,
-        "work_before": terms.work_before,
-        "work": terms.work,
-        "before": terms.before,
-        "crossings": terms.crossings,
-    }
-    return compile_expressions(inputs, [terms.weight, terms.offset])
 
 
 def response_time(effective_mean: Any, weight: Any, squares: Any, offset: Any) -> Any:
@@ -209,24 +140,47 @@ def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:
     paid = running_sum(costs[:rows])
     before = edges[:rows].copy()
     before[1:] += paid[:-1]
-    ends = (tail[:-1], tail[1:], first[:-1], first[1:], mean, edges[:-1], edges[1:], costs[:-1], costs[1:])
-    steps = level_function(False)(*ends, before[:count], excess[1:])
-    if closed:
-        none = np.zeros(columns)
-        end = (tail[-1], none, first[-1], none, mean, edges[-1], none, costs[-1], none, before[-1], none)
-        last = level_function(True)(*end)
-        steps = tuple(np.concatenate([above, final[None]]) for above, final in zip(steps, last, strict=True))
-    probability, served, completed, crossing_step, square_step, crossing_end = steps
-
-    work = served + running_sum(costs[:rows] * tail[:rows])
-    crossings = running_sum(crossing_step) + crossing_end
-    squares = running_sum(square_step)[-1]
-    squares += square_end_function(closed)(tail[-1], second[-1], second[0], edges[-1], costs[-1], excess[-1])[0]
-    work_before = np.concatenate([np.zeros((1, columns)), work[:-1]])
-    weight, offset = waiting_function()(queue.arrival_rate, work_before, work, before, crossings)
-    return LevelSums(
-        probability, weight, offset, completed, before, paid, work, crossings, squares, tail, excess, costs
+    level = compiled("mlptsym.symbolic.response:level_formula")(
+        tail_start=tail[:rows],
+        tail_end=_ends(tail, rows),
+        first_start=first[:rows],
+        first_end=_ends(first, rows),
+        mean=mean,
+        start=edges[:rows],
+        end=_ends(edges, rows),
+        cost_start=costs[:rows],
+        cost_end=_ends(costs, rows),
+        before=before,
+        excess=_ends(excess, rows),
     )
+    completed = compiled("mlptsym.symbolic.response:completed_formula")(
+        first_start=first[:rows], first_end=_ends(first, rows)
+    ).completed_service
+    work = level.served_mean + running_sum(costs[:rows] * tail[:rows])
+    crossings = running_sum(level.crossing_step) + level.crossing_end
+    squares = running_sum(level.square_step)[-1]
+    # nothing is left after a level that serves to completion
+    left = (np.zeros(columns),) * 3 if closed else (tail[-1], second[-1], excess[-1])
+    squares += compiled("mlptsym.symbolic.response:square_end_formula")(
+        tail_end=left[0],
+        second_end=left[1],
+        second=second[0],
+        end=edges[-1],
+        cost_end=costs[-1],
+        excess=left[2],
+    ).square_end
+    work_before = np.concatenate([np.zeros((1, columns)), work[:-1]])
+    weight, offset = compiled("mlptsym.symbolic.response:waiting_formula")(
+        arrival_rate=queue.arrival_rate, work_before=work_before, work=work, before=before, crossings=crossings
+    )
+    return LevelSums(
+        level.probability, weight, offset, completed, before, paid, work, crossings, squares, tail, excess, costs
+    )
+
+
+def _ends(edges: Floats, rows: int) -> Floats:
+    """Values at the end of each level; nothing is left after one that serves to completion."""
+    return edges[1:] if len(edges) > rows else np.concatenate([edges[1:], np.zeros_like(edges[:1])])
 
 
 def _with_start(queue: Queue, boundaries: Floats, *, potential: bool) -> tuple[Floats, Floats, Floats]:

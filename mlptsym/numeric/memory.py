@@ -4,56 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
 from mlptsym.arrays import floats
-
-if TYPE_CHECKING:
-    import sympy as sp
-
-    from mlptsym.compile import CompiledFunction
+from mlptsym.compile import NumericFunction, compiled
 
 __all__ = ["AffineMemory", "LinearMemory", "Memory", "SaturatingMemory"]
 
 Floats = NDArray[np.float64]
-
-
-@lru_cache(maxsize=16)
-def growth_function(name: str) -> CompiledFunction:
-    """g(a) and dg/da from the right."""
-    import sympy as sp
-
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.memory import MEMORY_LAWS
-    from mlptsym.symbolic.symbols import age
-
-    law = MEMORY_LAWS[name]()
-    # a derivative of Min or Max brings steps, which SymPy takes to be 1/2 where they step
-    slope = sp.diff(law.growth, age).replace(sp.Heaviside, lambda gap, _: _step_to_the_right(gap, age))
-    return compile_expressions({**{str(p): p for p in law.parameters}, "a": age}, [law.growth, slope])
-
-
-@lru_cache(maxsize=16)
-def _shape_function(name: str) -> CompiledFunction:
-    """The bounding line, and the start of the last smooth part."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.memory import MEMORY_LAWS
-
-    law = MEMORY_LAWS[name]()
-    return compile_expressions({str(p): p for p in law.parameters}, [*law.line, law.smooth_from])
-
-
-def _step_to_the_right(gap: sp.Expr, age: sp.Symbol) -> sp.Expr:
-    """1{gap > 0}, and where the gap is zero its value just to the right."""
-    import sympy as sp
-
-    after = gap >= 0 if sp.diff(gap, age).is_positive else gap > 0
-    return sp.Piecewise((1, after), (0, True))
 
 
 class Memory:
@@ -64,18 +26,29 @@ class Memory:
         """Parameter values in the order of the symbolic law."""
         return tuple(getattr(self, item.name) for item in fields(self))  # type: ignore[arg-type]
 
+    @cached_property
+    def _numbers(self) -> dict[str, np.float64]:
+        """Parameters by name, as formulas take them."""
+        return {item.name: np.float64(getattr(self, item.name)) for item in fields(self)}  # type: ignore[arg-type]
+
+    @property
+    def _growth(self) -> NumericFunction:
+        return compiled("mlptsym.symbolic.memory:growth_formula", type(self).__name__)
+
     def growth(self, ages: ArrayLike) -> Floats:
         """g(a), shape of ``ages``, in units of memory."""
-        return growth_function(type(self).__name__)(*self.parameters, floats("ages", ages))[0]
+        growth: Floats = self._growth(a=floats("ages", ages), **self._numbers).growth
+        return growth
 
     def slope_at(self, ages: ArrayLike) -> Floats:
         """dg/da (the right derivative where g bends)."""
-        return growth_function(type(self).__name__)(*self.parameters, floats("ages", ages))[1]
+        slope: Floats = self._growth(a=floats("ages", ages), **self._numbers).slope
+        return slope
 
     @cached_property
     def _shape(self) -> tuple[float, float, float]:
-        intercept, slope, smooth_from = _shape_function(type(self).__name__)(*self.parameters)
-        return float(intercept), float(slope), float(smooth_from)
+        shape = compiled("mlptsym.symbolic.memory:shape_formula", type(self).__name__)(**self._numbers)
+        return float(shape.intercept), float(shape.slope), float(shape.smooth_from)
 
     @property
     def line(self) -> tuple[float, float]:

@@ -6,13 +6,12 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
+from mlptsym.compile import compiled
 from mlptsym.numeric.breaks import bends
 from mlptsym.numeric.distribution import response_time_distribution
 from mlptsym.numeric.optimum import optimal_quantum
@@ -21,9 +20,6 @@ from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import level_table, solve
 from mlptsym.numeric.saturation import SaturationError
 from mlptsym.numeric.service_measure import ServiceMeasure
-
-if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
 
 __all__ = ["Objective", "ObjectiveOptimum", "best_quantum_for", "mean_slowdown"]
 
@@ -271,22 +267,6 @@ def _search(value: Callable[[float], float], quanta: Floats) -> None:
                 )
 
 
-@lru_cache(maxsize=1)
-def _slowdown_function() -> CompiledFunction:
-    """E[T/S ; J = j], from d_j, what was paid, p_j and E[1/S ; J = j]."""
-    import sympy as sp
-
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.moments import UpperMoment
-    from mlptsym.symbolic.slowdown import reciprocal_mean
-    from mlptsym.symbolic.symbols import service
-
-    delay, start, end = sp.symbols("delay start end", positive=True)
-    mean = reciprocal_mean(delay + service, start, end)
-    inputs = {f"{name}_{n + 1}": UpperMoment(n, at) for name, at in (("start", start), ("end", end)) for n in (-1, 0)}
-    return compile_expressions({"delay": delay, **inputs}, [mean])
-
-
 def mean_slowdown(queue: Queue, policy: Policy) -> float:
     """E[T/S], the mean over jobs of response time over service time.
 
@@ -328,9 +308,15 @@ def mean_slowdown(queue: Queue, policy: Policy) -> float:
     reciprocal = reciprocal_means(queue, start, end)
     if np.isinf(reciprocal).any():
         return math.inf
-    zero = np.zeros_like(start)
     delay = table.waiting_time + paid
-    return float(_slowdown_function()(delay, reciprocal, table.probability, zero, zero)[0].sum())
+    in_level = compiled("mlptsym.symbolic.slowdown:slowdown_formula")(
+        delay=delay,
+        start_reciprocal=reciprocal,
+        end_reciprocal=0.0,
+        start_tail=table.probability,
+        end_tail=0.0,
+    )
+    return float(in_level.slowdown.sum())
 
 
 def reciprocal_means(queue: Queue, start: Floats, end: Floats) -> Floats:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
+from mlptsym.compile import compiled
 from mlptsym.numeric.breaks import bends
 from mlptsym.numeric.foreground import foreground_background_time
 from mlptsym.numeric.gradient import searched_slopes
-from mlptsym.numeric.levels import level_sums, waiting_function
+from mlptsym.numeric.levels import level_sums
 from mlptsym.numeric.minima import Minimum, local_minima
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.queue import Queue
@@ -24,7 +24,6 @@ from mlptsym.numeric.response import mean_response_time, moments_needed, solve
 from mlptsym.numeric.saturation import MEAN, refuse_saturated
 
 if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
     from mlptsym.numeric.objectives import ObjectiveOptimum
 
 __all__ = ["Optimum", "optimal_quantum", "rule_of_thumb"]
@@ -286,7 +285,7 @@ def _least_of_small_quanta(queue: Queue) -> Callable[[float], float]:
     tail, first, second, _ = queue.service_moments(ages, potential=True)
     served = queue.mean_service_time - first + ages * tail
     square = queue.total_moments[True][2] - second + ages**2 * tail
-    costs, nothing = queue.restore_cost(ages), np.zeros_like(ages)
+    costs = queue.restore_cost(ages)
     paid = np.append(0.0, np.cumsum(costs[:-1] * np.diff(ages)))
     probability = -np.diff(tail, append=0.0)
 
@@ -297,7 +296,9 @@ def _least_of_small_quanta(queue: Queue) -> Callable[[float], float]:
         if queue.arrival_rate * work[-1] >= 1:
             return math.inf
         before = np.maximum(ages - quantum, 0.0) + paid[two] / quantum
-        weight, offset = waiting_function()(queue.arrival_rate, work[one], work, before, nothing)
+        weight, offset = compiled("mlptsym.symbolic.response:waiting_formula")(
+            arrival_rate=queue.arrival_rate, work_before=work[one], work=work, before=before, crossings=0.0
+        )
         return float(work[-1] + (probability * (square * weight + offset)).sum())
 
     return least
@@ -408,17 +409,10 @@ def rule_of_thumb(queue: Queue, levels: float = 2, *, a: float = 3.0, b: float =
     if not (queue.base_load < 1 and queue.size.moment_limit > 2):
         return math.inf
     refuse_saturated(queue, queue.base_load, MEAN)
-    moments = queue.mean_service_time, queue.service_moment(2)
-    return float(_rule_of_thumb()(*moments, queue.arrival_rate, queue.preemption_cost)[0])
-
-
-@lru_cache(maxsize=1)
-def _rule_of_thumb() -> CompiledFunction:
-    """θ̂ of eq. (31)."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.many_levels import rule_of_thumb_quantum
-    from mlptsym.symbolic.moments import mean
-    from mlptsym.symbolic.symbols import arrival_rate, preemption_cost
-
-    inputs = {"mean": mean(), "second": mean(order=2), "arrival_rate": arrival_rate, "preemption_cost": preemption_cost}
-    return compile_expressions(inputs, [rule_of_thumb_quantum()])
+    rule = compiled("mlptsym.symbolic.many_levels:rule_of_thumb_formula")(
+        mean=queue.mean_service_time,
+        second=queue.service_moment(2),
+        arrival_rate=queue.arrival_rate,
+        preemption_cost=queue.preemption_cost,
+    )
+    return float(rule.quantum)

@@ -4,62 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
 from mlptsym.arrays import floats
+from mlptsym.compile import compiled
 from mlptsym.laws.base import HIGHEST_ORDER, SizeLaw
 from mlptsym.numeric.memory import LinearMemory, Memory
-
-if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
 
 __all__ = ["Queue"]
 
 Floats = NDArray[np.float64]
-
-
-@lru_cache(maxsize=1)
-def service_functions() -> tuple[CompiledFunction, CompiledFunction]:
-    """q, eq. (3), and its inverse."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.service import service_time, service_time_inverse
-    from mlptsym.symbolic.symbols import age, size, slowdown_factor, slowdown_threshold
-
-    slowdown = {"threshold": slowdown_threshold, "factor": slowdown_factor}
-    return (
-        compile_expressions({**slowdown, "size": size}, [service_time()]),
-        compile_expressions({**slowdown, "attained": age}, [service_time_inverse(age)]),
-    )
-
-
-@lru_cache(maxsize=1)
-def service_moments_function() -> CompiledFunction:
-    """M_n of S at q(x), n = 0 … 3, from those of L at x and at ℓ_C."""
-    import sympy as sp
-
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.moments import UpperMoment
-    from mlptsym.symbolic.service import service_upper_moment
-    from mlptsym.symbolic.symbols import size, slowdown_factor, slowdown_threshold
-
-    x = sp.Dummy("x", nonnegative=True)
-    orders = range(HIGHEST_ORDER + 1)
-    moments = [
-        sp.Piecewise(
-            (service_upper_moment(order, x, slowed=False), x <= slowdown_threshold),
-            (service_upper_moment(order, x, slowed=True), True),
-        )
-        for order in orders
-    ]
-    inputs: dict[str, sp.Basic] = {f"at_x_{order}": UpperMoment(order, x, size) for order in orders}
-    inputs |= {f"at_threshold_{order}": UpperMoment(order, slowdown_threshold, size) for order in orders}
-    inputs |= {"x": x, "threshold": slowdown_threshold, "factor": slowdown_factor}
-    return compile_expressions(inputs, moments)
 
 
 @dataclass(frozen=True)
@@ -146,11 +104,17 @@ class Queue:
 
     def service_time(self, sizes: ArrayLike) -> Floats:
         """Service time q(L), eq. (3), shape of ``sizes``."""
-        return service_functions()[0](*self.slowdown, floats("sizes", sizes))[0]
+        times: Floats = compiled("mlptsym.symbolic.service:service_time_formula")(
+            **self._slowdown, size=floats("sizes", sizes)
+        ).service_time
+        return times
 
     def size_at(self, attained: ArrayLike) -> Floats:
         """Intrinsic size q⁻¹(t) whose service time is ``attained``."""
-        return service_functions()[1](*self.slowdown, floats("attained", attained))[0]
+        sizes: Floats = compiled("mlptsym.symbolic.service:size_formula")(
+            **self._slowdown, attained=floats("attained", attained)
+        ).size
+        return sizes
 
     @cached_property
     def furthest(self) -> float:
@@ -172,11 +136,23 @@ class Queue:
         x = self.size_at(points)
         here = self.size.partial_moments(x, potential=potential)
         if (threshold, factor) != (0.0, 1.0):
-            here = service_moments_function()(*here, *self.moments_at_threshold[potential], x, threshold, factor)
+            here = self._of_service(here, x, self.moments_at_threshold[potential])
         if potential:
             return here
         limit = self.size.moment_limit
         return tuple(value if order < limit else np.full(points.shape, math.inf) for order, value in enumerate(here))
+
+    def _of_service(self, here: tuple[Floats, ...], x: Floats, at_threshold: tuple[Floats, ...]) -> tuple[Floats, ...]:
+        """M_n of S at q(x) from those of L at x and at ℓ_C."""
+        moments = {f"at_x_{order}": moment for order, moment in enumerate(here)}
+        moments |= {f"at_threshold_{order}": moment for order, moment in enumerate(at_threshold)}
+        function = compiled("mlptsym.symbolic.service:service_moments_formula", *range(len(here)))
+        return tuple(function(**moments, x=x, **self._slowdown))
+
+    @cached_property
+    def _slowdown(self) -> dict[str, float]:
+        threshold, factor = self.slowdown
+        return {"threshold": threshold, "factor": factor}
 
     @cached_property
     def moments_at_threshold(self) -> tuple[tuple[Floats, ...], ...]:

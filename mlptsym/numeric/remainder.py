@@ -12,17 +12,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.laws.base import HIGHEST_ORDER, SizeLaw
-from mlptsym.numeric.levels import LevelSums, LevelTotals, waiting_function
+from mlptsym.compile import compiled
+from mlptsym.laws.base import SizeLaw
+from mlptsym.numeric.levels import LevelSums, LevelTotals
 from mlptsym.numeric.queue import Queue
-
-if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
 
 __all__ = [
     "Continued",
@@ -64,32 +61,6 @@ class TailIntegrals:
         return cls(moments, mean, first, second)
 
 
-@lru_cache(maxsize=2)
-def _bound_function(growing: bool) -> CompiledFunction:
-    """Bounds of what is missing in E[S^eff] and in E[T], for restore costs that grow or stay within a constant."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.moments import UpperMoment
-    from mlptsym.symbolic.remainder import remainder
-    from mlptsym.symbolic.symbols import arrival_rate, attained, level, quantum
-
-    terms, end = remainder(), attained(level)
-    inputs = {
-        "arrival_rate": arrival_rate,
-        "quantum": quantum,
-        "end": end,
-        "intercept": terms.intercept,
-        "slope": terms.slope,
-        "work": terms.work,
-        "squares": terms.squares,
-        "crossings": terms.crossings,
-        "weight": terms.weight,
-        **{f"moment_{order}": UpperMoment(order, end) for order in range(HIGHEST_ORDER + 1)},
-    }
-    bounds = (terms.most_work - terms.work, terms.most)
-    # without growth no moment above the first is left, which may be infinite
-    return compile_expressions(inputs, bounds if growing else [bound.subs(terms.slope, 0) for bound in bounds])
-
-
 def remainder_bounds(queue: Queue, quantum: Floats, totals: LevelTotals, end: Floats) -> tuple[Floats, Floats]:
     """Upper bounds of what the levels beyond t = Nθ add, for the sums of the first N of infinitely many equal levels.
 
@@ -115,9 +86,17 @@ def remainder_bounds(queue: Queue, quantum: Floats, totals: LevelTotals, end: Fl
     later; the bounds are derived in `mlptsym.symbolic.remainder.remainder`.
     """
     intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
-    known = totals.effective_mean, totals.squares, totals.crossings, totals.weight
-    work, times = _bound_function(slope > 0)(
-        queue.arrival_rate, quantum, end, intercept, slope, *known, *queue.service_moments(end)
+    work, times = compiled("mlptsym.symbolic.remainder:remainder_formula", slope > 0)(
+        arrival_rate=queue.arrival_rate,
+        quantum=quantum,
+        end=end,
+        intercept=intercept,
+        slope=slope,
+        work=totals.effective_mean,
+        squares=totals.squares,
+        crossings=totals.crossings,
+        weight=totals.weight,
+        **{f"moment_{order}": moment for order, moment in enumerate(queue.service_moments(end))},
     )
     return work, np.where(queue.arrival_rate * (totals.effective_mean + work) < 1, times, np.inf)
 
@@ -297,32 +276,6 @@ def level_integral(integrands: Callable[[Floats], tuple[Floats, ...]]) -> tuple[
     return tuple(values @ weights for values in integrands(nodes))
 
 
-@lru_cache(maxsize=1)
-def _integrand_function() -> CompiledFunction:
-    """What is integrated over a level for p_n, E[Y_n] and E[Y_n²], and the derivatives of the three in θ."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.gradient import piece_integrands
-    from mlptsym.symbolic.symbols import quantum
-
-    terms = piece_integrands()
-    inputs = {
-        "quantum": quantum,
-        "number": terms.number,
-        "fraction": terms.fraction,
-        "cost": terms.cost,
-        "cost_slope": terms.cost_slope,
-        "tail": terms.tail,
-        "density": terms.density,
-        "density_slope": terms.density_slope,
-        "start_tail": terms.start_tail,
-        "start_density": terms.start_density,
-    }
-    values = [terms.probability, terms.piece_mean, terms.piece_square]
-    return compile_expressions(
-        inputs, [*values, terms.probability_slope, terms.piece_mean_slope, terms.piece_square_slope]
-    )
-
-
 @dataclass(frozen=True)
 class FarLevels:
     """Theorem 4.5 at real level numbers beyond those that are summed one by one, for m quanta.
@@ -371,9 +324,21 @@ def far_levels(queue: Queue, quanta: Floats, sums: LevelSums) -> FarLevels:
     start_tail, start_density, _ = _service_law(queue, start)
 
     def integrands(fraction: Floats) -> tuple[Floats, ...]:
-        inner = _service_law(queue, start[..., None] + theta[..., None] * fraction)
-        level = (theta[..., None], panels.level[..., None], fraction, cost[..., None], cost_slope)
-        return _integrand_function()(*level, *inner, start_tail[..., None], start_density[..., None])
+        tail, density, slope = _service_law(queue, start[..., None] + theta[..., None] * fraction)
+        return tuple(
+            compiled("mlptsym.symbolic.gradient:piece_formula")(
+                quantum=theta[..., None],
+                number=panels.level[..., None],
+                fraction=fraction,
+                cost=cost[..., None],
+                cost_slope=cost_slope,
+                tail=tail,
+                density=density,
+                density_slope=slope,
+                start_tail=start_tail[..., None],
+                start_density=start_density[..., None],
+            )
+        )
 
     probability, piece_mean, piece_square, *slopes = level_integral(integrands)
     before = start + _running_cost(sums.before, quanta, cost, panels.level)
@@ -506,8 +471,12 @@ def continued_response_time(queue: Queue, quantum: float, sums: LevelSums) -> Co
     sums; usually below 1e-12.
     """
     far = far_levels(queue, np.array([quantum]), sums)
-    weight, offset = waiting_function()(
-        queue.arrival_rate, far.work - far.piece_mean, far.work, far.before, far.crossings
+    weight, offset = compiled("mlptsym.symbolic.response:waiting_formula")(
+        arrival_rate=queue.arrival_rate,
+        work_before=far.work - far.piece_mean,
+        work=far.work,
+        before=far.before,
+        crossings=far.crossings,
     )
     near_weight, near_offset = ((sums.probability * part).sum(axis=0) for part in (sums.weight, sums.offset))
     waiting = far.squares * (near_weight + far.panels.full_sum(far.probability * weight))

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlptsym.compile import compiled
 from mlptsym.numeric.policies import Policy
 from mlptsym.numeric.queue import Queue
-
-if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
 
 __all__ = ["LevelMoments", "level_moments", "second_moment", "second_moment_needs"]
 
@@ -25,44 +21,6 @@ MOST_LEVELS = 2**17
 SETTLED = 1e-13
 FAR = 8.0
 GAUSS = 16
-
-
-@lru_cache(maxsize=2)
-def _served_function(last: bool) -> CompiledFunction:
-    """E[W^n ; S > t_{r−1}] of the service W in a level, from the moments at its two ends."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.moments import UpperMoment
-    from mlptsym.symbolic.symbols import attained, level
-    from mlptsym.symbolic.transform import served_moments
-
-    start, end = attained(level), attained(level + 1)
-    inputs = {f"start_{n}": UpperMoment(n, start) for n in range(4)}
-    inputs |= {f"end_{n}": UpperMoment(n, end) for n in range(4)}
-    return compile_expressions({**inputs, "start": start, "end": end}, served_moments(level + 1, last=last))
-
-
-@lru_cache(maxsize=1)
-def _piece_function() -> CompiledFunction:
-    """E[Y_r^n], what they add to E[X_r^n], and E[Y_r^n ; J = r], from the moments of the service in a level."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.transform import piece_moments
-
-    terms = piece_moments()
-    symbols = [*terms.served, terms.passed, terms.length, terms.cost, terms.before]
-    return compile_expressions({str(symbol): symbol for symbol in symbols}, [*terms.piece, *terms.work, *terms.end])
-
-
-@lru_cache(maxsize=1)
-def _moment_function() -> CompiledFunction:
-    """E[T ; J = j] and E[T² ; J = j]."""
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.symbols import arrival_rate
-    from mlptsym.symbolic.transform import moment_terms
-
-    terms = moment_terms()
-    symbols = [*terms.work, *terms.lower, *terms.interrupting, terms.before, terms.probability, *terms.end]
-    inputs = {str(symbol): symbol for symbol in [arrival_rate, *symbols]}
-    return compile_expressions(inputs, [terms.first, terms.second])
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,23 +53,51 @@ def level_moments(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelMom
     costs[0] = 0.0
     before = edges + np.concatenate([[0.0], np.cumsum(costs)[:-1]])
     moments = np.array([np.broadcast_to(m, edges.shape) for m in queue.service_moments(edges, potential=not closed)])
-    served = np.array(_served_function(False)(*moments[:, :-1], *moments[:, 1:], edges[:-1], edges[1:]))
+    served = _served(moments[:, :-1], moments[:, 1:], edges[:-1], edges[1:], last=False)
     far = _far_levels(queue, edges)
     served[:, far] = _integrated(queue, edges[:-1][far], np.diff(edges)[far])
     passed, length = moments[0, 1:], np.diff(edges)
     if closed:
-        last = _served_function(True)(*moments[:, -1], *np.zeros(4), edges[-1], 0.0)
-        served = np.concatenate([served, np.array(last)[:, None]], axis=1)
+        last = _served(moments[:, -1:], np.zeros((4, 1)), edges[-1:], np.zeros(1), last=True)
+        served = np.concatenate([served, last], axis=1)
         passed, length = np.append(passed, 0.0), np.append(length, 0.0)
     count = len(passed)
     reached, before = moments[0, :count], before[:count]
-    rows = np.array(_piece_function()(reached, *served, passed, length, costs[:count], before))
-    pieces, work, end = rows[:3], np.cumsum(rows[3:6], axis=1), rows[6:]
+    terms = compiled("mlptsym.symbolic.transform:piece_moments_formula")(
+        served_0=reached,
+        **_numbered("served", served),
+        passed=passed,
+        length=length,
+        cost=costs[:count],
+        before=before,
+    )
+    pieces = np.array([terms.piece_1, terms.piece_2, terms.piece_3])
+    work = np.cumsum([terms.work_1, terms.work_2, terms.work_3], axis=1)
     lower = np.cumsum(pieces[:, ::-1], axis=1)[:, ::-1] - pieces
     interrupting = np.concatenate([np.zeros((2, 1)), work[:2, :-1]], axis=1)
     probability = reached - passed
-    first, second = _moment_function()(queue.arrival_rate, *work, *lower, *interrupting, before, probability, *end)
-    return LevelMoments(probability, first, second)
+    moments_of_level = compiled("mlptsym.symbolic.transform:response_moments_formula")(
+        **_numbered("work", work),
+        **_numbered("lower", lower),
+        **_numbered("interrupting", interrupting),
+        end_1=terms.end_1,
+        end_2=terms.end_2,
+        arrival_rate=queue.arrival_rate,
+        before=before,
+        probability=probability,
+    )
+    return LevelMoments(probability, moments_of_level.first, moments_of_level.second)
+
+
+def _served(start_moments: Floats, end_moments: Floats, start: Floats, end: Floats, *, last: bool) -> Floats:
+    """E[W^n ; S > t_{r−1}], n = 1, 2, 3, of the service W in a level, a row for each n."""
+    moments = {f"start_{n}": moment for n, moment in enumerate(start_moments)}
+    moments |= {f"end_{n}": moment for n, moment in enumerate(end_moments)}
+    return np.array(compiled("mlptsym.symbolic.transform:served_formula", last)(**moments, start=start, end=end))
+
+
+def _numbered(name: str, rows: Floats) -> dict[str, Floats]:
+    return {f"{name}_{n}": row for n, row in enumerate(rows, start=1)}
 
 
 def _far_levels(queue: Queue, edges: Floats) -> NDArray[np.bool_]:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
+from mlptsym.compile import compiled
 from mlptsym.numeric.queue import Queue
 
 if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
     from mlptsym.laws.base import SizeLaw
 
 __all__ = ["ServiceHazard", "service_hazard"]
@@ -25,25 +25,6 @@ Floats = NDArray[np.float64]
 
 DEEPEST = 1e-280
 GRID_POINTS = 1024
-
-
-@lru_cache(maxsize=1)
-def _compiled_first_moment() -> CompiledFunction:
-    """E[S ; S > q(x)] from the moments of L at x and at ℓ_C."""
-    import sympy as sp
-
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.moments import UpperMoment
-    from mlptsym.symbolic.service import service_upper_moment
-    from mlptsym.symbolic.symbols import size, slowdown_factor, slowdown_threshold
-
-    x = sp.Dummy("x", nonnegative=True)
-    here, there = ([UpperMoment(order, at, size) for order in (0, 1)] for at in (x, slowdown_threshold))
-    names = ("tail", "first", "tail_at_threshold", "first_at_threshold", "x", "threshold", "factor")
-    inputs = dict(zip(names, (*here, *there, x, slowdown_threshold, slowdown_factor), strict=True))
-    branches = [service_upper_moment(1, x, slowed=slowed) for slowed in (False, True)]
-    moment = sp.Piecewise((branches[0], x <= slowdown_threshold), (branches[1], True))
-    return compile_expressions(inputs, [moment])
 
 
 @lru_cache(maxsize=1)
@@ -106,8 +87,16 @@ class ServiceHazard:
         with np.errstate(over="ignore"):  # an infinite density at age 0
             density, tail, first = size.evaluate("hazard", sizes)
             if factor < 1:
-                there = self.queue.size.partial_moments(np.asarray(threshold))[:2]
-                (first,) = _compiled_first_moment()(tail, first, *there, sizes, threshold, factor)
+                there = self.queue.size.partial_moments(np.asarray(threshold))
+                (first,) = compiled("mlptsym.symbolic.service:service_moments_formula", 1)(
+                    at_x_0=tail,
+                    at_x_1=first,
+                    at_threshold_0=there[0],
+                    at_threshold_1=there[1],
+                    x=sizes,
+                    threshold=threshold,
+                    factor=factor,
+                )
             hazard = np.divide(density, tail, out=np.full(ages.shape, math.inf), where=tail > 0)
         return tail, first, hazard * np.where(sizes >= threshold, factor, 1.0)
 

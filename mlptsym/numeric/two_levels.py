@@ -3,49 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym import validation
 from mlptsym.arrays import floats
+from mlptsym.compile import compiled
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.saturation import SLOPE, refuse_saturated
-
-if TYPE_CHECKING:
-    from mlptsym.compile import CompiledFunction
 
 __all__ = ["TwoLevelTerms", "two_level_terms"]
 
 Floats = NDArray[np.float64]
 
 SMALLEST_TAIL = 1e-290
-
-
-@lru_cache(maxsize=1)
-def _compiled() -> CompiledFunction:
-    from mlptsym.compile import compile_expressions
-    from mlptsym.symbolic.moments import UpperMoment
-    from mlptsym.symbolic.symbols import arrival_rate
-    from mlptsym.symbolic.two_levels import two_level_terms as symbolic_terms
-
-    terms = symbolic_terms()
-    inputs = {
-        "arrival_rate": arrival_rate,
-        "mean": UpperMoment(1, 0),
-        "second": UpperMoment(2, 0),
-        "service": terms.service,
-        "service_slope": terms.service_slope,
-        "restore": terms.restore,
-        "restore_slope": terms.restore_slope,
-        "tail": terms.tail,
-        "first_above": terms.first,
-        "second_above": terms.second,
-        "hazard": terms.hazard,
-    }
-    return compile_expressions(inputs, [terms.A, terms.B, terms.tail * (terms.A - terms.B * terms.hazard)])
 
 
 @dataclass(frozen=True)
@@ -123,21 +95,26 @@ def two_level_terms(queue: Queue, x: ArrayLike, *, side: str = "right") -> TwoLe
     # where nothing is left of the tail, what remains of a size that long is 1/hazard in the mean
     gone = tail < SMALLEST_TAIL
     above = service + np.divide(slope, hazard, out=np.zeros(points.shape), where=gone & (hazard > 0))
-    conditioned = (np.where(gone, SMALLEST_TAIL * above**n, moment) for n, moment in enumerate((tail, first, second)))
+    left, first, second = (
+        np.where(gone, SMALLEST_TAIL * above**n, moment) for n, moment in enumerate((tail, first, second))
+    )
+    place = service if side == "right" else np.nextafter(service, 0.0)
     mean, mean_square = queue.service_moment(1), queue.service_moment(2)
     restore = queue.restore_cost(service)
     with np.errstate(all="ignore"):  # unstable points are replaced below, and hazards may be infinite
         load = queue.arrival_rate * (mean + restore * tail)
-        A, B, derivative = _compiled()(
-            queue.arrival_rate,
-            mean,
-            mean_square,
-            service,
-            slope,
-            restore,
-            queue.preemption_cost * queue.memory.slope_at(service if side == "right" else np.nextafter(service, 0.0)),
-            *conditioned,
-            hazard,
+        A, B, derivative = compiled("mlptsym.symbolic.two_levels:two_level_formula")(
+            arrival_rate=queue.arrival_rate,
+            mean=mean,
+            mean_square=mean_square,
+            service=service,
+            service_slope=slope,
+            restore=restore,
+            restore_slope=queue.preemption_cost * queue.memory.slope_at(place),
+            tail=left,
+            first=first,
+            second=second,
+            hazard=hazard,
         )
     refuse_saturated(queue, load, SLOPE)
     stable = load < 1

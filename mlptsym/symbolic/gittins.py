@@ -13,6 +13,7 @@ from typing import Any
 
 import sympy as sp
 
+from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, tail
 from mlptsym.symbolic.service import service_time_inverse
 from mlptsym.symbolic.size_law import LawFormulas, point
@@ -22,6 +23,7 @@ __all__ = [
     "ClosedIndex",
     "EfficiencyDefects",
     "GittinsIndex",
+    "chord_formula",
     "closed_index",
     "completed",
     "efficiency",
@@ -217,3 +219,17 @@ def hazard_jump() -> sp.Expr:
     before = -service_time_inverse(slowdown_threshold - step).diff(step)
     after = service_time_inverse(slowdown_threshold + step).diff(step)
     return sp.simplify(after / before)
+
+
+def chord_formula() -> Formula:
+    """P(a < S ≤ b) and E[min(S, b) − a ; S > a], numerator and denominator of J."""
+    through = age + quantum_symbol
+    inputs = {
+        "age": age,
+        "quantum": quantum_symbol,
+        "tail_start": tail(age),
+        "tail_end": tail(through),
+        "first_start": UpperMoment(1, age),
+        "first_end": UpperMoment(1, through),
+    }
+    return Formula(inputs, {"completed": completed(), "served": served()})

@@ -22,21 +22,38 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.moments import Density, UpperMoment, tail
 from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.response import ResponseTerms, level_terms, response_terms
 from mlptsym.symbolic.service import service_rate
-from mlptsym.symbolic.symbols import attained, level, quantum, restore_cost, size
+from mlptsym.symbolic.symbols import (
+    age,
+    arrival_rate,
+    attained,
+    level,
+    quantum,
+    restore_cost,
+    size,
+    slowdown_factor,
+    slowdown_threshold,
+)
 
 __all__ = [
     "BoundarySlope",
     "LevelSlopes",
     "PieceIntegrands",
     "WaitingSlopes",
+    "boundary_formula",
     "boundary_slope",
+    "density_formula",
     "level_slopes",
+    "level_slopes_formula",
+    "piece_formula",
     "piece_integrands",
     "service_density",
+    "waiting_prices_formula",
+    "waiting_slope_formula",
     "waiting_slopes",
 ]
 
@@ -291,3 +308,85 @@ def service_density(point: sp.Expr) -> sp.Expr:
     beta
     """
     return Density(point, size) * service_rate(point)
+
+
+def _waiting_inputs(terms: ResponseTerms) -> dict[str, sp.Basic]:
+    names = ("work_before", "work", "before", "squares", "crossings")
+    return {"arrival_rate": arrival_rate, **{name: getattr(terms, name) for name in names}}
+
+
+def waiting_prices_formula() -> Formula:
+    """The partial derivatives of d_j in the sums it is made of."""
+    slopes = waiting_slopes()
+    outputs = {name: getattr(slopes, name) for name in ("work_before", "work", "before", "crossings")}
+    return Formula(_waiting_inputs(slopes.terms), outputs, frozenset({"arrival_rate"}))
+
+
+def waiting_slope_formula() -> Formula:
+    """d_j, and its derivative along given derivatives of the sums it is made of."""
+    slopes = waiting_slopes()
+    inputs = _waiting_inputs(slopes.terms)
+    along = {name: sp.Dummy(f"{name}_slope", real=True) for name in inputs if name != "arrival_rate"}
+    total = sp.Add(*(getattr(slopes, name) * symbol for name, symbol in along.items()))
+    inputs |= {f"{name}_slope": symbol for name, symbol in along.items()}
+    return Formula(inputs, {"waiting": slopes.terms.waiting, "slope": total}, frozenset({"arrival_rate"}))
+
+
+def boundary_formula() -> Formula:
+    """∂E[T]/∂t_J."""
+    terms = boundary_slope()
+    inputs = {
+        "start": attained(level - 1),
+        "here": attained(level),
+        "cost_before": restore_cost(level - 1),
+        "cost": restore_cost(level),
+        "cost_slope": terms.cost_slope,
+        "tail": tail(attained(level)),
+        "density": terms.density,
+        "waiting": terms.waiting,
+        "waiting_next": terms.waiting_next,
+        "piece_price": terms.piece_price,
+        "piece_price_next": terms.piece_price_next,
+        "square_price": terms.square_price,
+        "before_price": terms.before_price,
+        "cost_price": terms.cost_price,
+        "piece_next": terms.piece_next,
+    }
+    return Formula(inputs, {"slope": terms.slope})
+
+
+def level_slopes_formula(last: bool) -> Formula:
+    """Derivatives of p_j, E[Y_j] and E[Y_j²] along changes of the ends of level j."""
+    terms = level_slopes(last=last)
+    start, end = attained(level - 1), attained(level)
+    inputs = {
+        "start": start,
+        "end": end,
+        "start_slope": terms.start_slope,
+        "end_slope": terms.end_slope,
+        "cost": restore_cost(level - 1),
+        "cost_slope": terms.cost_slope,
+        "tail_start": tail(start),
+        "tail_end": tail(end),
+        "density_start": Density(start),
+        "density_end": Density(end),
+        "piece": terms.piece,
+    }
+    names = ("probability", "piece_mean", "piece_square")
+    return Formula(inputs, {name: getattr(terms, name) for name in names})
+
+
+def piece_formula() -> Formula:
+    """What is integrated over a level for p_n, E[Y_n] and E[Y_n²], and the derivatives of the three in θ."""
+    terms = piece_integrands()
+    names = ("number", "fraction", "cost", "cost_slope", "tail", "density", "density_slope")
+    inputs = {name: getattr(terms, name) for name in (*names, "start_tail", "start_density")}
+    values = ("probability", "piece_mean", "piece_square")
+    outputs = {name: getattr(terms, name) for name in (*values, *(f"{name}_slope" for name in values))}
+    return Formula({"quantum": quantum, **inputs}, outputs)
+
+
+def density_formula() -> Formula:
+    """Density of S at q(x) from that of L at x."""
+    inputs = {"x": age, "threshold": slowdown_threshold, "factor": slowdown_factor, "density": Density(age, size)}
+    return Formula(inputs, {"density": service_density(age)}, frozenset({"threshold", "factor"}))

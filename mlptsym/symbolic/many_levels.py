@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.moments import expectation, mean
 from mlptsym.symbolic.symbols import age, arrival_rate, preemption_cost, quantum, service
 
@@ -15,6 +16,7 @@ __all__ = [
     "overhead",
     "overhead_leading_term",
     "overhead_next_term",
+    "rule_of_thumb_formula",
     "rule_of_thumb_quantum",
     "square_root_quantum",
 ]
@@ -86,3 +88,9 @@ def square_root_quantum(penalty: sp.Expr) -> sp.Expr:
 def rule_of_thumb_quantum() -> sp.Expr:
     """θ̂ of eq. (31): E[S] plus `square_root_quantum` for the penalty 1/8, the paper's factor 2."""
     return mean() + square_root_quantum(sp.Rational(1, 8))
+
+
+def rule_of_thumb_formula() -> Formula:
+    """θ̂ of eq. (31)."""
+    inputs = {"mean": mean(), "second": mean(order=2), "arrival_rate": arrival_rate, "preemption_cost": preemption_cost}
+    return Formula(inputs, {"quantum": rule_of_thumb_quantum()})

@@ -10,9 +10,16 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.symbols import age, preemption_cost
 
-__all__ = ["MEMORY_LAWS", "MemoryLaw", "restore_cost_at"]
+__all__ = [
+    "MEMORY_LAWS",
+    "MemoryLaw",
+    "growth_formula",
+    "restore_cost_at",
+    "shape_formula",
+]
 
 
 @dataclass(frozen=True)
@@ -75,3 +82,27 @@ MEMORY_LAWS: dict[str, Callable[[], MemoryLaw]] = {
 def restore_cost_at(law: MemoryLaw) -> sp.Expr:
     """c(a) = γ g(a), eq. (4), in the symbol ``age``."""
     return preemption_cost * law.growth
+
+
+def growth_formula(law: str) -> Formula:
+    """g(a) and dg/da from the right, of a memory law by name."""
+    found = MEMORY_LAWS[law]()
+    # a derivative of Min or Max brings steps, which SymPy takes to be 1/2 where they step
+    slope = sp.diff(found.growth, age).replace(sp.Heaviside, lambda gap, _: _step_to_the_right(gap))
+    numbers = {str(parameter): parameter for parameter in found.parameters}
+    return Formula({**numbers, "a": age}, {"growth": found.growth, "slope": slope}, frozenset(numbers))
+
+
+def _step_to_the_right(gap: sp.Expr) -> sp.Expr:
+    """1{gap > 0}, and where the gap is zero its value just to the right."""
+    after = gap >= 0 if sp.diff(gap, age).is_positive else gap > 0
+    return sp.Piecewise((1, after), (0, True))
+
+
+def shape_formula(law: str) -> Formula:
+    """The bounding line, and the start of the last smooth part, of a memory law by name."""
+    found = MEMORY_LAWS[law]()
+    intercept, slope = found.line
+    numbers = {str(parameter): parameter for parameter in found.parameters}
+    outputs = {"intercept": intercept, "slope": slope, "smooth_from": found.smooth_from}
+    return Formula(numbers, outputs, frozenset(numbers))

@@ -10,10 +10,15 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from mlptsym.symbolic.moments import Indicator, expectation, tail
+from mlptsym.symbolic.formula import Formula
+from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, tail
 from mlptsym.symbolic.symbols import arrival_rate, attained, level, quantum, service
 
-__all__ = ["Remainder", "remainder"]
+__all__ = [
+    "Remainder",
+    "remainder",
+    "remainder_formula",
+]
 
 
 @dataclass(frozen=True)
@@ -104,3 +109,24 @@ def remainder() -> Remainder:
         most_work + most_squares * weight + most_late,
         least_work + least_squares * weight + least_late,
     )
+
+
+def remainder_formula(growing: bool) -> Formula:
+    """Bounds of what is missing in E[S^eff] and in E[T], for restore costs that grow or stay within a constant."""
+    terms, end = remainder(), attained(level)
+    inputs = {
+        "arrival_rate": arrival_rate,
+        "quantum": quantum,
+        "end": end,
+        "intercept": terms.intercept,
+        "slope": terms.slope,
+        "work": terms.work,
+        "squares": terms.squares,
+        "crossings": terms.crossings,
+        "weight": terms.weight,
+        **{f"moment_{order}": UpperMoment(order, end) for order in range(4)},
+    }
+    outputs = {"work": terms.most_work - terms.work, "response_time": terms.most}
+    if not growing:  # no moment above the first is left, which may be infinite
+        outputs = {name: bound.subs(terms.slope, 0) for name, bound in outputs.items()}
+    return Formula(inputs, outputs, frozenset({"arrival_rate", "intercept", "slope"}))

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import sympy as sp
 
 from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_size, piece
+from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.symbols import attained, level, restore_cost, service
+from mlptsym.symbolic.symbols import arrival_rate, attained, level, restore_cost, service
 from mlptsym.symbolic.waiting import _root, delay_with_new_arrivals, waiting_time, work_balance
 
 __all__ = [
@@ -22,10 +23,15 @@ __all__ = [
     "LevelTerms",
     "ResponseTerms",
     "carried_sums",
+    "completed_formula",
     "fcfs_response_time",
+    "level_formula",
     "level_terms",
     "mean_response_time",
+    "pollaczek_khinchine_formula",
     "response_terms",
+    "square_end_formula",
+    "waiting_formula",
 ]
 
 
@@ -190,3 +196,74 @@ def response_terms() -> ResponseTerms:
     weight = sp.factor(sp.diff(waiting, squares))
     offset = sp.factor(waiting.subs(squares, 0))
     return ResponseTerms(work_before, work, before, squares, crossings, waiting, weight, offset)
+
+
+def pollaczek_khinchine_formula() -> Formula:
+    """E[T] of FCFS from λ, E[S] and E[S²]."""
+    inputs = {"arrival_rate": arrival_rate, "mean": mean(), "second": mean(order=2)}
+    return Formula(inputs, {"response_time": fcfs_response_time()})
+
+
+def level_formula() -> Formula:
+    """What a level contributes, and the steps of the carried sums, from its two ends.
+
+    A level that serves to completion is one at whose end nothing is left: tail, first moment and excess are zero, and
+    then its end does not matter.
+    """
+    start, end = attained(level), attained(level + 1)
+    terms, carried = level_terms(level + 1), carried_sums()
+    inputs = {
+        "tail_start": tail(start),
+        "tail_end": tail(end),
+        "first_start": UpperMoment(1, start),
+        "first_end": UpperMoment(1, end),
+        "mean": mean(),
+        "start": start,
+        "end": end,
+        "cost_start": restore_cost(level),
+        "cost_end": restore_cost(level + 1),
+        "before": carried.before,
+        "excess": carried.excess,
+    }
+    outputs = {
+        "probability": terms.probability,
+        "served_mean": terms.served_mean,
+        "crossing_step": carried.crossing_step,
+        "square_step": carried.square_step,
+        "crossing_end": carried.crossing_end,
+    }
+    return Formula(inputs, outputs, frozenset({"mean"}))
+
+
+def completed_formula() -> Formula:
+    """E[S ; complete in the level]."""
+    terms = level_terms(level + 1)
+    inputs = {"first_start": UpperMoment(1, attained(level)), "first_end": UpperMoment(1, attained(level + 1))}
+    return Formula(inputs, {"completed_service": terms.completed_service})
+
+
+def square_end_formula() -> Formula:
+    """What makes Σ E[Y_r²] of the sum carried through the levels, from their end."""
+    end, carried = attained(level + 1), carried_sums()
+    inputs = {
+        "tail_end": tail(end),
+        "second_end": UpperMoment(2, end),
+        "second": mean(order=2),
+        "end": end,
+        "cost_end": restore_cost(level + 1),
+        "excess": carried.excess,
+    }
+    return Formula(inputs, {"square_end": carried.square_end}, frozenset({"second"}))
+
+
+def waiting_formula() -> Formula:
+    """The two parts of d_j = squares · weight + offset."""
+    terms = response_terms()
+    inputs = {
+        "arrival_rate": arrival_rate,
+        "work_before": terms.work_before,
+        "work": terms.work,
+        "before": terms.before,
+        "crossings": terms.crossings,
+    }
+    return Formula(inputs, {"weight": terms.weight, "offset": terms.offset}, frozenset({"arrival_rate"}))

@@ -6,13 +6,25 @@ size L takes the service time S = q(L).  `service_upper_moment` writes M_n of S 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
+from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation
 from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.symbols import age, size, slowdown_factor, slowdown_threshold
 
-__all__ = ["service_mean", "service_rate", "service_time", "service_time_inverse", "service_upper_moment"]
+__all__ = [
+    "service_mean",
+    "service_moments_formula",
+    "service_rate",
+    "service_time",
+    "service_time_formula",
+    "service_time_inverse",
+    "service_upper_moment",
+    "size_formula",
+]
 
 
 def service_rate(attained_work: sp.Expr = age) -> sp.Expr:
@@ -82,3 +94,37 @@ def service_mean(order: int = 1) -> sp.Expr:
 def excess_mean() -> sp.Expr:
     """E[(L − ℓ_C)⁺], the work that is done at the slow rate, as in eq. (5) and (7)."""
     return UpperMoment(1, slowdown_threshold, size) - slowdown_threshold * UpperMoment(0, slowdown_threshold, size)
+
+
+def _moments_of_size(orders: Sequence[int], x: sp.Symbol) -> dict[str, sp.Expr]:
+    here = {f"at_x_{order}": UpperMoment(order, x, size) for order in orders}
+    return here | {f"at_threshold_{order}": UpperMoment(order, slowdown_threshold, size) for order in orders}
+
+
+def service_time_formula() -> Formula:
+    """q, eq. (3), written so that rounding does not move ℓ_C itself."""
+    time = sp.collect(service_time(), 1 / slowdown_factor)
+    inputs = {"threshold": slowdown_threshold, "factor": slowdown_factor, "size": size}
+    return Formula(inputs, {"service_time": time}, frozenset({"threshold", "factor"}))
+
+
+def size_formula() -> Formula:
+    """q⁻¹."""
+    inputs = {"threshold": slowdown_threshold, "factor": slowdown_factor, "attained": age}
+    return Formula(inputs, {"size": service_time_inverse(age)}, frozenset({"threshold", "factor"}))
+
+
+def service_moments_formula(*orders: int) -> Formula:
+    """M_n of S at q(x) for these n, from those of L at x and at ℓ_C up to the highest n."""
+    x = sp.Dummy("x", nonnegative=True)
+    lower = _moments_of_size(range(max(orders) + 1), x)
+    inputs = {**lower, "x": x, "threshold": slowdown_threshold, "factor": slowdown_factor}
+    outputs = {
+        f"moment_{order}": sp.Piecewise(
+            (service_upper_moment(order, x, slowed=False), x <= slowdown_threshold),
+            (service_upper_moment(order, x, slowed=True), True),
+        )
+        for order in orders
+    }
+    numbers = {name for name in lower if "threshold" in name} | {"threshold", "factor"}
+    return Formula(inputs, outputs, frozenset(numbers))

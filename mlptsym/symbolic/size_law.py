@@ -10,12 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import sympy as sp
 
+from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.remembered import remembered
 
-__all__ = ["LawFormulas", "MomentDefects", "moment_defects", "point", "potential_defect", "start_by_shape"]
+__all__ = [
+    "LawFormulas",
+    "MomentDefects",
+    "law_formula",
+    "moment_defects",
+    "point",
+    "potential_defect",
+    "start_by_shape",
+]
 
 point = sp.Symbol("x", nonnegative=True)
 
@@ -149,3 +159,36 @@ def _limit(expression: sp.Expr, end: sp.Expr, law: LawFormulas) -> sp.Expr:
     scale = law.parameters[-1]
     powers = sp.expand(sp.powsimp(sp.expand(expression.subs(point, scale * (stretched - 1))), force=True))
     return sp.Add(*(sp.limit(term, stretched, end) for term in sp.Add.make_args(powers)))
+
+
+def law_formula(law: Any, lengths: tuple[int, ...], wanted: str, *orders: int) -> Formula:
+    """Formulas of a law in its parameters and x.
+
+    Parameters
+    ----------
+    law : type
+        A size law of `mlptsym.laws`.
+    lengths : tuple of int
+        How many numbers a parameter that is a sequence has.
+    wanted : str
+        ``moments``: E[L^n ; L > x]; ``potentials``: the same with the law's potential in place of n ≥ 2; ``density``:
+        f(x) everywhere; ``hazard``: f(x) and the first two moments in one, so that they share what they have in
+        common; ``smooth``: tail, density and its derivative inside the support.
+    orders : int
+        n, for the first two.
+    """
+    formulas: LawFormulas = law.formulas(*lengths)
+    moment, potential = formulas.upper_moment, formulas.potential or formulas.upper_moment
+    outputs = {
+        "moments": lambda: {f"moment_{n}": moment(n) for n in orders},
+        "potentials": lambda: {f"moment_{n}": (moment if n < 2 else potential)(n) for n in orders},
+        "density": lambda: {"density": formulas.density_everywhere()},
+        "hazard": lambda: {"density": formulas.density_everywhere(), "tail": moment(0), "first": moment(1)},
+        "smooth": lambda: {
+            "tail": formulas.closed_moment(0),
+            "density": formulas.density,
+            "slope": sp.diff(formulas.density, point),
+        },
+    }[wanted]()
+    numbers = {str(parameter): parameter for parameter in formulas.parameters}
+    return Formula({**numbers, "x": point}, outputs, frozenset(numbers))

@@ -10,11 +10,17 @@ from __future__ import annotations
 import sympy as sp
 
 from mlptsym.symbolic.algorithm import service_before
+from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.moments import UpperMoment
 from mlptsym.symbolic.symbols import attained, restore_cost, service
 from mlptsym.symbolic.waiting import waiting_time
 
-__all__ = ["mean_slowdown", "reciprocal_mean", "slowdown_in_level"]
+__all__ = [
+    "mean_slowdown",
+    "reciprocal_mean",
+    "slowdown_formula",
+    "slowdown_in_level",
+]
 
 
 def reciprocal_mean(polynomial: sp.Expr, lower: sp.Expr, upper: sp.Expr) -> sp.Expr:
@@ -54,3 +60,15 @@ def slowdown_in_level(wait: sp.Expr, index: int, levels: int) -> sp.Expr:
 def mean_slowdown(levels: int) -> sp.Expr:
     """E[T/S] of MLPT with ``levels`` levels; FCFS is one level."""
     return sp.Add(*(slowdown_in_level(waiting_time(index, levels), index, levels) for index in range(1, levels + 1)))
+
+
+def slowdown_formula() -> Formula:
+    """E[T/S ; J = j], from the delay until the last piece, p_j and E[1/S ; J = j]."""
+    delay, start, end = sp.symbols("delay start end", positive=True)
+    mean = reciprocal_mean(delay + service, start, end)
+    inputs = {
+        f"{name}_{order}": UpperMoment(n, at)
+        for order, n in (("reciprocal", -1), ("tail", 0))
+        for name, at in (("start", start), ("end", end))
+    }
+    return Formula({"delay": delay, **inputs}, {"slowdown": mean})

@@ -25,9 +25,10 @@ import sympy as sp
 from sympy.core.function import ArgumentIndexError
 
 from mlptsym.symbolic.algorithm import boundaries, piece, service_before, work_through
+from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, _between, expectation
 from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.symbols import arrival_rate, attained, restore_cost, service
+from mlptsym.symbolic.symbols import arrival_rate, attained, level, restore_cost, service
 from mlptsym.symbolic.waiting import _root
 
 __all__ = [
@@ -40,8 +41,11 @@ __all__ = [
     "last_piece",
     "moment_terms",
     "piece_moments",
+    "piece_moments_formula",
     "response_moments",
+    "response_moments_formula",
     "response_transform",
+    "served_formula",
     "served_moments",
     "stretched",
     "transform",
@@ -452,3 +456,32 @@ def piece_moments() -> PieceMoments:
         work=tuple(mean_of((before + here) ** n - before**n, served) for n in (1, 2, 3)),
         end=tuple(mean_of(here**n, completed) for n in (1, 2)),
     )
+
+
+def served_formula(last: bool) -> Formula:
+    """E[W^n ; S > t_{r−1}] of the service W in a level, from the moments at its two ends."""
+    start, end = attained(level), attained(level + 1)
+    inputs = {f"{name}_{n}": UpperMoment(n, at) for name, at in (("start", start), ("end", end)) for n in range(4)}
+    moments = served_moments(level + 1, last=last)
+    outputs = {f"served_{n}": moment for n, moment in enumerate(moments, start=1)}
+    return Formula({**inputs, "start": start, "end": end}, outputs)
+
+
+def piece_moments_formula() -> Formula:
+    """E[Y_r^n], what they add to E[X_r^n], and E[Y_r^n ; J = r], from the moments of the service in a level."""
+    terms = piece_moments()
+    inputs = {f"served_{n}": symbol for n, symbol in enumerate(terms.served)}
+    inputs |= {name: getattr(terms, name) for name in ("passed", "length", "cost", "before")}
+    return Formula(inputs, {k: v for name in ("piece", "work", "end") for k, v in _numbered(terms, name).items()})
+
+
+def response_moments_formula() -> Formula:
+    """E[T ; J = j] and E[T² ; J = j]."""
+    terms = moment_terms()
+    inputs = {k: v for name in ("work", "lower", "interrupting", "end") for k, v in _numbered(terms, name).items()}
+    inputs |= {"arrival_rate": arrival_rate, "before": terms.before, "probability": terms.probability}
+    return Formula(inputs, {"first": terms.first, "second": terms.second}, frozenset({"arrival_rate"}))
+
+
+def _numbered(terms: Any, name: str) -> dict[str, sp.Expr]:
+    return {f"{name}_{n}": part for n, part in enumerate(getattr(terms, name), start=1)}

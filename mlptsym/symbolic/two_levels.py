@@ -12,12 +12,19 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from mlptsym.symbolic.moments import Density, UpperMoment, tail
+from mlptsym.symbolic.formula import Formula
+from mlptsym.symbolic.moments import Density, UpperMoment, mean, tail
 from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.response import mean_response_time
-from mlptsym.symbolic.symbols import attained, preemption_cost, quantum, restore_cost, slowdown_factor
+from mlptsym.symbolic.symbols import arrival_rate, attained, preemption_cost, quantum, restore_cost, slowdown_factor
 
-__all__ = ["TwoLevelTerms", "jump_ratio", "two_level_response_time", "two_level_terms"]
+__all__ = [
+    "TwoLevelTerms",
+    "jump_ratio",
+    "two_level_formula",
+    "two_level_response_time",
+    "two_level_terms",
+]
 
 
 def two_level_response_time(restore: sp.Expr | None = None) -> sp.Expr:
@@ -111,3 +118,13 @@ def jump_ratio() -> sp.Expr:
     terms = two_level_terms()
     ratio = terms.A / terms.B
     return sp.factor_terms(ratio.subs(terms.service_slope, 1 / slowdown_factor) / ratio.subs(terms.service_slope, 1))
+
+
+def two_level_formula() -> Formula:
+    """A, B and T′(x)."""
+    terms = two_level_terms()
+    names = ("service", "service_slope", "restore", "restore_slope", "tail", "first", "second", "hazard")
+    inputs = {"arrival_rate": arrival_rate, "mean": mean(), "mean_square": mean(order=2)}
+    outputs = {"A": terms.A, "B": terms.B, "derivative": terms.tail * (terms.A - terms.B * terms.hazard)}
+    numbers = frozenset(inputs)
+    return Formula({**inputs, **{name: getattr(terms, name) for name in names}}, outputs, numbers)
