@@ -16,9 +16,13 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import law_tests
 
 import mlptsym as mq
-from mlptsym.validation import ParameterError
+from mlptsym.laws import size_laws
+from mlptsym.laws.base import SizeLaw
+from mlptsym.parameters import Range
+from mlptsym.validation import LARGEST, SMALLEST, ParameterError
 
 MANY = int(os.environ.get("MLPTSYM_BAD_VALUES", "1"))
 """How many times as many examples are tried as in the usual run."""
@@ -265,33 +269,24 @@ def holds_nan(answer: object, depth: int = NESTED) -> bool:
 
 FACTORS = st.sampled_from([1e-300, 1e-30, 1e-12, 1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 6.0, 1e3, 1e6, 1e12, 1e30, 1e300])
 SCALES = st.sampled_from([1e-30, 1e-29, 1e-15, 1e-3, 1.0, 200.0, 1e6, 1e15, 1e29, 1e30]) | st.floats(1e-30, 1e30)
-LAWS = st.one_of(
-    st.builds(mq.Exponential, SCALES),
-    st.builds(mq.LogNormal, st.sampled_from([-69, -5, 0, 5, 69]), st.sampled_from([1e-6, 1e-3, 0.1, 0.9, 3, 10])),
-    st.builds(mq.Weibull, st.sampled_from([0.05, 0.3, 1, 1.5, 50, 1e6]), SCALES),
-    st.builds(mq.Gamma, st.sampled_from([1e-3, 0.1, 1, 7.5, 1e3, 1e6]), SCALES),
-    st.builds(mq.Erlang, st.sampled_from([1, 2, 100, 10**6]), SCALES),
-    st.builds(mq.HyperExponential, st.just([0.9, 0.1]), st.tuples(SCALES, SCALES)),
-    st.builds(mq.HyperExponential, st.just([1 - 1e-12, 1e-12]), st.just([1.0, 1e-9])),
-    st.builds(mq.Lomax, st.sampled_from([0.01, 0.9, 1, 1.02, 1.1, 2, 2.0001, 2.5, 3, 3.1, 1000]), SCALES),
-    st.builds(lambda low, width: mq.Uniform(low * width, width), st.sampled_from([0, 1e-9, 0.5, 0.999999]), SCALES),
-    st.builds(mq.Deterministic, SCALES),
-    st.builds(mq.Empirical, st.lists(SCALES, min_size=1, max_size=5)),
-    st.builds(mq.Empirical, st.lists(st.integers(1, 9), min_size=1, max_size=9)),
-)
-ORDINARY_LAWS = st.sampled_from(
-    [
-        mq.Exponential(1.0),
-        mq.LogNormal(5, 0.9),
-        mq.Weibull(0.5, 10.0),
-        mq.Gamma(3.0, 2.0),
-        mq.HyperExponential([0.9, 0.1], [1.0, 0.05]),
-        mq.Lomax(2.5, 3.0),
-        mq.Uniform(0.0, 4.0),
-        mq.Deterministic(2.0),
-        mq.Empirical([1.0, 2.0, 2.0, 7.0]),
-    ]
-)
+
+
+def _allowed(allowed: Range) -> st.SearchStrategy[Any]:
+    """Numbers in a range: its ends, and some between them."""
+    low, high = allowed.at_least, allowed.at_most
+    if (low, high) == (SMALLEST, LARGEST):
+        return SCALES
+    between = np.geomspace(low, high, 9) if low > 0 else np.linspace(low, high, 9)  # type: ignore[operator,arg-type,type-var]
+    return st.sampled_from([int(value) if allowed.whole else float(value) for value in [low, *between[1:-1], high]])
+
+
+def _extreme(law: type[SizeLaw]) -> st.SearchStrategy[SizeLaw]:
+    """A law with extreme parameters: of its test module, or from the ranges of the parameters."""
+    own = getattr(law_tests(law.__module__), "EXTREME", None)
+    return st.builds(law, *map(_allowed, law.ranges().values())) if own is None else own
+
+
+LAWS = st.deferred(lambda: st.one_of(*map(_extreme, size_laws().values())))
 LOADS = st.sampled_from(
     [1e-300, 1e-9, 0.1, 0.8, 0.8, 0.8, 0.99, 1 - 1e-6, 1 - 1e-12, 1 - 2**-53, 1.0, 1 + 1e-12, 2, 1e9]
 )

@@ -1,15 +1,16 @@
 """Reference values with 50 digits: the paper's formulas as printed, evaluated literally with mpmath.
 
-Nothing of the package is used here.  The upper partial moments of each size law come from textbook integrals in forms
-that differ from the package's; every float is taken as the exact number it is.
+Nothing of the package is used here.  The upper partial moments of each size law come from its test module; every float
+is taken as the exact number it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache, wraps
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import import_module
 from math import comb
 from typing import Any
 
@@ -35,116 +36,57 @@ def exact(values: Sequence[float]) -> list[Number]:
 # --- size laws: E[L^n ; L > x]
 
 
-def remembered(law: Callable[..., Moment]) -> Callable[..., Moment]:
-    """A law whose moments are computed once for each order, place and precision: the formulas ask for most of them again."""
+@dataclass(frozen=True)
+class LawReference:
+    """A size law by textbook formulas, in forms that differ from the package's.
 
-    @wraps(law)
-    def made(*parameters: Any) -> Moment:
-        moment = law(*parameters)
-        at = cache(lambda n, x, precision: moment(n, x))
-        return lambda n, x: at(n, x, mp.mp.prec)
+    Attributes
+    ----------
+    moment : callable
+        Of the law's parameters: (n, x) ↦ E[L^n ; L > x].
+    density : callable or None
+        Of the parameters as mpmath's numbers: x ↦ f(x); None for a law of atoms.
+    wide : bool
+        Whether quadratures go over log x, for laws of heavy tails or an infinite density at zero.
+    furthest : callable or None
+        Of the law and the order: log x beyond which nothing is left in such a quadrature, where it is not 9 above the mean.
+    """
 
-    return made
-
-
-@remembered
-def exponential(rate: float) -> Moment:
-    rate = mp.mpf(rate)
-    return lambda n, x: mp.gammainc(n + 1, rate * x) / rate**n
-
-
-@remembered
-def lognormal(mu: float, sigma: float) -> Moment:
-    mu, sigma = exact([mu, sigma])
-
-    def moment(n: int, x: Number) -> Number:
-        whole = mp.exp(n * mu + n * n * sigma**2 / 2)
-        return whole if x == 0 else whole * mp.ncdf(n * sigma - (mp.log(x) - mu) / sigma)
-
-    return moment
+    moment: Callable[..., Moment]
+    density: Callable[..., Callable[[Number], Number]] | None = None
+    wide: bool = False
+    furthest: Callable[[Any, int], Number] | None = None
 
 
-@remembered
-def weibull(shape: float, scale: float) -> Moment:
-    shape, scale = exact([shape, scale])
-    return lambda n, x: scale**n * mp.gammainc(1 + n / shape, (x / scale) ** shape)
+def law_tests(home: str) -> Any:
+    """The test module of the law that a module of the package holds."""
+    return import_module(f"laws.test_{home.rpartition('.')[2]}")
 
 
-@remembered
-def gamma(shape: float, scale: float) -> Moment:
-    shape, scale = exact([shape, scale])
-    return lambda n, x: scale**n * mp.gammainc(shape + n, x / scale) / mp.gamma(shape)
+def law_reference(law: Any) -> LawReference:
+    """The reference of a law of the package."""
+    return law_tests(type(law).__module__).REFERENCE
 
 
-@remembered
-def erlang(stages: int, rate: float) -> Moment:
-    rate = mp.mpf(rate)
-
-    def moment(n: int, x: Number) -> Number:
-        # a Poisson process of this rate has fewer than stages + n points in (0, x)
-        points = mp.fsum((rate * x) ** i / mp.factorial(i) for i in range(stages + n))
-        return mp.rf(stages, n) / rate**n * mp.exp(-rate * x) * points
-
-    return moment
+def arguments(law: Any) -> list[Any]:
+    """What a law was made of."""
+    return [getattr(law, item.name) for item in fields(law)]
 
 
-@remembered
-def hyperexponential(probabilities: Sequence[float], rates: Sequence[float]) -> Moment:
-    phases = [exponential(rate) for rate in rates]
-    weights = exact(probabilities)
-    return lambda n, x: mp.fsum(p * phase(n, x) for p, phase in zip(weights, phases, strict=True)) / mp.fsum(weights)
+def moment_of(law: Any) -> Moment:
+    """E[L^n ; L > x], computed once for each order, place and precision: the formulas ask for most of them again."""
+    moment = law_reference(law).moment(*arguments(law))
+    at = cache(lambda n, x, precision: moment(n, x))
+    return lambda n, x: at(n, x, mp.mp.prec)
 
 
-@remembered
-def lomax(shape: float, scale: float) -> Moment:
-    shape, scale = exact([shape, scale])
+def density_of(law: Any) -> Callable[[Number], Number] | None:
+    """f(x) for mpmath's numbers; None for a law of atoms."""
+    density = law_reference(law).density
+    if density is None:
+        return None
+    return density(*(exact(value) if isinstance(value, tuple) else mp.mpf(value) for value in arguments(law)))
 
-    def moment(n: int, x: Number) -> Number:
-        # u = 1/(1 + L/scale) has the density shape·u^(shape−1) on (0, 1), and L = scale (1 − u)/u
-        if n >= shape:
-            return mp.inf
-        u = scale / (x + scale)
-        return (
-            scale**n
-            * shape
-            * mp.fsum(comb(n, i) * (-1) ** i * u ** (shape - n + i) / (shape - n + i) for i in range(n + 1))
-        )
-
-    return moment
-
-
-@remembered
-def uniform(low: float, high: float) -> Moment:
-    low, high = exact([low, high])
-    return lambda n, x: (
-        mp.mpf(0) if x >= high else (high ** (n + 1) - max(x, low) ** (n + 1)) / ((n + 1) * (high - low))
-    )
-
-
-@remembered
-def deterministic(value: float) -> Moment:
-    value = mp.mpf(value)
-    return lambda n, x: value**n if x < value else mp.mpf(0)
-
-
-@remembered
-def empirical(samples: Sequence[float]) -> Moment:
-    values = exact(samples)
-    return lambda n, x: mp.fsum(value**n for value in values if value > x) / len(values)
-
-
-LAWS: dict[str, Callable[..., Moment]] = {
-    "Exponential": exponential,
-    "LogNormal": lognormal,
-    "Weibull": weibull,
-    "Gamma": gamma,
-    "Erlang": erlang,
-    "HyperExponential": hyperexponential,
-    "Lomax": lomax,
-    "Uniform": uniform,
-    "Deterministic": deterministic,
-    "Empirical": empirical,
-}
 
 # --- memory: g(a)
 

@@ -309,26 +309,20 @@ def test_simulate_for_people() -> None:
     ("text", "law"),
     [
         ("exponential:0.5", mq.Exponential(0.5)),
-        ("lognormal:5,0.9", mq.LogNormal(5, 0.9)),
         ("LogNormal:-1e0, +.9", mq.LogNormal(-1, 0.9)),
-        ("weibull:0.5,100", mq.Weibull(0.5, 100)),
-        ("gamma:0.5,2", mq.Gamma(0.5, 2)),
-        ("erlang:3,0.1", mq.Erlang(3, 0.1)),
         ("erlang:3.0,0.1", mq.Erlang(3, 0.1)),
         ("hyperexponential:0.9,0.1/1,0.05", mq.HyperExponential([0.9, 0.1], [1, 0.05])),
         ("hyperexponential:1/2", mq.HyperExponential([1], [2])),
-        ("lomax:2.5,100", mq.Lomax(2.5, 100)),
-        ("uniform:0,10", mq.Uniform(0, 10)),
-        ("deterministic:4", mq.Deterministic(4)),
     ],
 )
 def test_size_laws(text: str, law: object) -> None:
     assert read_size(text) == law
-    assert f"{text.partition(':')[0].lower()}:" in run("response", "--help")[1]
 
 
 def test_the_syntax_of_a_law_names_its_parameters() -> None:
+    shown = run("response", "--help")[1]
     for law in size_laws().values():
+        assert f"{law.__name__.lower()}:" in shown
         parameters = law.written or ",".join(item.name.upper() for item in fields(law))  # type: ignore[arg-type]
         assert SIZE_SYNTAX[law.__name__.lower()] == f"{law.__name__.lower()}:{parameters}"
 

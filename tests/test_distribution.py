@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import mlptsym as mq
+from mlptsym.laws import size_laws
+from mlptsym.laws.base import SizeLaw
 from mlptsym.numeric import waiting_transform
 from mlptsym.numeric.distribution import ResponseTimeDistribution
 from mlptsym.validation import ParameterError
@@ -307,20 +309,7 @@ class TestArguments:
             distribution(PAPER, mq.CappedGittins(preemptions=1))
 
 
-LAWS = st.sampled_from(
-    [
-        mq.Exponential(1.0),
-        mq.LogNormal(-0.5, 1.0),
-        mq.Weibull(0.6, 0.7),
-        mq.Gamma(0.4, 2.5),
-        mq.Erlang(4, 4.0),
-        mq.HyperExponential([0.9, 0.1], [2.0, 0.2]),
-        mq.Lomax(3.5, 2.5),
-        mq.Uniform(0.2, 1.8),
-        mq.Deterministic(1.0),
-        mq.Empirical([0.5, 1.0, 1.0, 3.0]),
-    ]
-)
+LAWS = st.sampled_from([law(*law.examples[0]) for law in size_laws().values()])
 
 
 class TestRanges:
@@ -334,11 +323,11 @@ class TestRanges:
         beta=st.sampled_from([1.0, 0.6]),
     )
     def test_it_is_a_distribution(
-        self, law: mq.Exponential, load: float, quantum: float, levels: int, cost: float, beta: float
+        self, law: SizeLaw, load: float, quantum: float, levels: int, cost: float, beta: float
     ) -> None:
         """Between 0 and 1, increasing, and quantiles are where the probability is reached."""
         queue = mq.Queue(law, load / law.mean, 2.0 * law.mean, beta, cost)
-        result = distribution(queue, mq.MLPT(quantum=quantum, levels=levels))
+        result = distribution(queue, mq.MLPT(quantum=quantum * law.mean, levels=levels))
         chances = np.array([0.2, 0.9, 0.99])
         quantiles = result.quantile(chances)
         if not result.stable:

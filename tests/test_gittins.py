@@ -167,7 +167,7 @@ class TestClosedCases:
 
 def direct_search(queue: Queue, attained: float) -> tuple[Any, Any]:
     """G(a) and Δ* by evaluating J with 40 digits at many Δ and narrowing the best bracket; Δ* is good to 1e-12."""
-    size = reference.LAWS[type(queue.size).__name__](*_arguments(queue.size))
+    size = reference.moment_of(queue.size)
     threshold, factor = queue.slowdown
     slow = {"slowdown_threshold": threshold, "slowdown_factor": factor} if factor < 1 else {}
     other = reference.ReferenceQueue(size, queue.arrival_rate, reference.linear(), **slow)
@@ -203,10 +203,6 @@ def direct_search(queue: Queue, attained: float) -> tuple[Any, Any]:
     if solved > top * (1 + mp.mpf(10) ** -25):
         return solved, (low + high) / 2 - a
     return top, points[best] - a
-
-
-def _arguments(law: SizeLaw) -> list[Any]:
-    return [getattr(law, item.name) for item in dataclasses.fields(law)]  # type: ignore[arg-type]
 
 
 class TestAgainstADirectSearch:

@@ -43,7 +43,7 @@ def queues(law: str, memory: str = "linear") -> tuple[mq.Queue, reference.Refere
     numeric, growth = MEMORIES[memory]
     return (
         mq.Queue(size, memory=numeric, **MODEL),
-        reference.ReferenceQueue(reference.LAWS[law](*PARAMETERS[law]), growth=growth, **MODEL),
+        reference.ReferenceQueue(reference.moment_of(size), growth=growth, **MODEL),
     )
 
 

@@ -188,9 +188,10 @@ def test_the_optimum_does_not_depend_on_the_unit_of_time(seed: int, kind: int, l
 )
 def test_a_smooth_optimum_is_a_root_of_the_slope_to_nine_digits(law: str, parameters: tuple, levels: float) -> None:
     model = {"arrival_rate": 0.003, "slowdown_threshold": 2500.0, "slowdown_factor": 0.6, "preemption_cost": 0.1}
-    best = optimal_quantum(mq.Queue(getattr(mq, law)(*parameters), **model), levels)
+    size = getattr(mq, law)(*parameters)
+    best = optimal_quantum(mq.Queue(size, **model), levels)
     assert best.kind == "smooth"
-    queue = reference.ReferenceQueue(reference.LAWS[law](*parameters), growth=reference.linear(1.0), **model)
+    queue = reference.ReferenceQueue(reference.moment_of(size), growth=reference.linear(1.0), **model)
     with reference.digits(40):
         count = len(reference.equal_boundaries(queue, best.quantum, levels, negligible=1e-16))
 

@@ -28,9 +28,7 @@ SIZES = [
 
 
 def literal(size, threshold=THRESHOLD, factor=FACTOR):
-    arguments = (size.parameters,) if isinstance(size, Empirical) else size.parameters
-    moment = reference.LAWS[type(size).__name__](*arguments)
-    return reference.ReferenceQueue(moment, 0.1, reference.linear(), threshold, factor)
+    return reference.ReferenceQueue(reference.moment_of(size), 0.1, reference.linear(), threshold, factor)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=repr)

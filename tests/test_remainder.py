@@ -44,9 +44,7 @@ def test_tail_integrals(size):
     threshold, factor = 1.25, 0.5
     queue = Queue(size, 0.1, threshold, factor)
     exact = reference.ReferenceQueue(
-        reference.LAWS[type(size).__name__](*(size.probabilities, size.rates))
-        if isinstance(size, HyperExponential)
-        else reference.LAWS[type(size).__name__](*size.parameters),
+        reference.moment_of(size),
         0.1,
         reference.linear(),
         threshold,

@@ -84,25 +84,13 @@ def test_short_quanta_are_fcfs_for_finitely_many_levels(size, levels):
     assert mean_response_time(queue, MLPT(quantum=1e-15, levels=levels)) == pytest.approx(fcfs, rel=1e-4)
 
 
-DENSITIES = {
-    Exponential: lambda rate: lambda x: rate * mp.exp(-rate * x),
-    Weibull: lambda shape, scale: (
-        lambda x: shape / scale * (x / scale) ** (shape - 1) * mp.exp(-((x / scale) ** shape))
-    ),
-    LogNormal: lambda mu, sigma: lambda x: mp.npdf((mp.log(x) - mu) / sigma) / (sigma * x),
-    Erlang: lambda stages, rate: (
-        lambda x: rate**stages * x ** (stages - 1) * mp.exp(-rate * x) / mp.factorial(stages - 1)
-    ),
-}
-
-
 def foreground_background(size, rate):
     """E[T] of foreground–background (Schrage 1967; Harchol-Balter 2013, section 30.3), an integral of its own.
 
     E[T(x)] = λ ∫_0^x t P(S > t) dt / (1 − ρ_x)² + x/(1 − ρ_x), ρ_x = λ ∫_0^x P(S > t) dt, then the mean over x.
     """
-    moment = reference.LAWS[type(size).__name__](*size.parameters)
-    density = DENSITIES[type(size)](*reference.exact(size.parameters))
+    moment = reference.moment_of(size)
+    density = reference.density_of(size)
     rate, mean, second = mp.mpf(rate), moment(1, mp.mpf(0)), moment(2, mp.mpf(0))
 
     def at(x):
@@ -267,12 +255,8 @@ def test_table_by_level(size, levels):
     queue = Queue(size, 0.4 / size.mean, 3.0, 0.5, 0.05, AffineMemory(0.2, 0.5))
     quantum = 1.9 * size.mean
     table = level_table(queue, MLPT(quantum=quantum, levels=levels))
-    arguments = {
-        "HyperExponential": lambda: (size.probabilities, size.rates),
-        "Empirical": lambda: (size.parameters,),
-    }.get(type(size).__name__, lambda: size.parameters)()
     literal = reference.ReferenceQueue(
-        reference.LAWS[type(size).__name__](*arguments), queue.arrival_rate, reference.affine(0.2, 0.5), 3.0, 0.5, 0.05
+        reference.moment_of(size), queue.arrival_rate, reference.affine(0.2, 0.5), 3.0, 0.5, 0.05
     )
     assert (np.diff(table.level) > 0).all()
     assert (table.probability > 0).all()

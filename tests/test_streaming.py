@@ -12,16 +12,11 @@ from numpy.typing import NDArray
 
 from mlptsym import (
     Deterministic,
-    Empirical,
-    Erlang,
     Exponential,
-    Gamma,
     HyperExponential,
     LogNormal,
-    Lomax,
-    Uniform,
-    Weibull,
 )
+from mlptsym.laws import size_laws
 from mlptsym.laws.base import SizeLaw
 from mlptsym.numeric.capped import CappedGittins
 from mlptsym.numeric.policies import FCFS, MLPT
@@ -37,18 +32,7 @@ Floats = NDArray[np.float64]
 PAPER = Queue(
     LogNormal(5, 0.9), arrival_rate=0.0036, slowdown_threshold=1335.1, slowdown_factor=0.39, preemption_cost=0.1
 )
-LAWS = (
-    Deterministic(1.0),
-    Empirical([0.5, 1.0, 4.0]),
-    Erlang(3, 3.0),
-    Exponential(1.0),
-    Gamma(0.5, 2.0),
-    HyperExponential([0.9, 0.1], [2.0, 0.2]),
-    LogNormal(-0.5, 1.0),
-    Lomax(2.5, 1.5),
-    Uniform(0.0, 2.0),
-    Weibull(0.5, 0.5),
-)
+LAWS = [law(*law.examples[0]) for law in size_laws().values()]
 POLICIES = (
     FCFS(),
     *(MLPT(quantum=150.0, levels=levels, lazy=lazy) for levels in (1, 2, 5, math.inf) for lazy in (False, True)),
@@ -121,7 +105,7 @@ class TestMeans:
     ) -> None:
         pieces_of(500)
         queue = Queue(law, 0.6 / law.mean, preemption_cost=0.1)
-        for policy in (MLPT(quantum=1.0, levels=math.inf, lazy=True), MLPT(quanta=[0.5, 2.0])):
+        for policy in (MLPT(quantum=law.mean, levels=math.inf, lazy=True), MLPT(quanta=[0.5 * law.mean, 2 * law.mean])):
             result = simulate(queue, policy, jobs=5000, warmup=750, seeds=2)
             np.testing.assert_allclose(result.seed_means, means_in_one_piece(queue, policy, 5000, 750, 2), rtol=1e-12)
 

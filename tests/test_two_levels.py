@@ -137,7 +137,7 @@ def test_derivative_against_differences_of_the_reference(name, memory):
     size, (numeric_memory, growth) = SIZES[name], MEMORIES[memory]
     threshold, factor, rate, cost = 2.125, 0.4, 0.15, 0.1
     queue = Queue(size, rate, threshold, factor, cost, numeric_memory)
-    literal = reference.ReferenceQueue(reference.LAWS[name](*size.parameters), rate, growth, threshold, factor, cost)
+    literal = reference.ReferenceQueue(reference.moment_of(size), rate, growth, threshold, factor, cost)
     points = [(0.3, "right"), (1.7, "left"), (2.125, "left"), (2.125, "right"), (4.5, "right")]
     with reference.digits():
 

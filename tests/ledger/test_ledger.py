@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sympy.core.cache import CACHE
 
 from mlptsym import Gamma, LogNormal
+from mlptsym.laws import HOMES
 from mlptsym.ledger import registry
 from mlptsym.ledger.entry import METHODS, Entry, Outcome, Step, verify_entries, verify_entry
 from mlptsym.ledger.exact import checks
@@ -45,8 +46,7 @@ NEEDED = {
     *("A", "B", "Q", "B-positive", "jump", "jump-minimum", "kink-two-levels", "kink-many-levels"),
     *("lemma-3.1", "lemma-4.1", "lemma-4.2", "lemma-4.3", "lemma-4.4", "theorem-4.5", "corollary-4.6"),
     *("limit-one-level", "limit-large-quantum", "limit-foreground-background", "overhead-approximation"),
-    *("law-exponential", "law-lognormal", "law-weibull", "law-gamma", "law-erlang", "law-hyperexponential"),
-    *("law-lomax", "law-uniform", "law-deterministic", "law-empirical"),
+    *(f"law-{name.lower()}" for name in HOMES),
 }
 # statements about all levels, proved from J to J + 1
 BY_INDUCTION = [
