@@ -81,7 +81,8 @@ def notebooks(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_notebook_by_default_in_order(notebooks: Path) -> None:
+def test_every_notebook_by_default_in_order(notebooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(notebooks.parent)
     tasks = plan_figures(notebooks=notebooks)
     assert [task.name for task in tasks] == ["fig01", "fig02", "fig03"]
     assert {task.out for task in tasks} == {notebooks.parent / "figures"}
@@ -154,8 +155,8 @@ def test_notebooks_that_cannot_be_figures(tmp_path: Path) -> None:
 
 
 def test_package_installed_without_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_root", lambda: tmp_path)
-    with pytest.raises(ParameterError, match=r"notebooks = .* come with a checkout"):
+    monkeypatch.setattr(runner, "project_folder", lambda: tmp_path)
+    with pytest.raises(ParameterError, match=r"notebooks = .* come with every installation"):
         notebook_folder()
 
 
@@ -416,7 +417,9 @@ def test_a_kernel_used_again_counts_its_cells_from_one(reused: list[FigureRun]) 
 def test_process_that_cannot_even_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, out = tmp_path / "notebooks", tmp_path / "out"
     folder.mkdir()
-    (tmp_path / "papermill.py").write_text("import no_such_module")
+    # By then Jupyter's schema checker is there, without the parser of addresses that would take a second to import.
+    seen = 'import sys; assert "jsonschema" in sys.modules and "lark" not in sys.modules'
+    (tmp_path / "papermill.py").write_text(f"{seen}\nimport no_such_module")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     _notebook(folder, "fig01_a")
     out.mkdir()

@@ -181,7 +181,7 @@ def test_a_formula_that_is_not_understood_names_its_notebook(tmp_path: Path) -> 
 
 
 def test_without_notebooks_nothing_is_built(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="derivations.*they come with a checkout"):
+    with pytest.raises(ParameterError, match="derivations.*they come with every installation"):
         build_site(tmp_path / "site", tmp_path)
     assert not (tmp_path / "site").exists()
 

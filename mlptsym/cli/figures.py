@@ -18,7 +18,7 @@ def figures(
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Where the files go; the figures folder when left out.", show_default=False),
+        typer.Option(metavar="DIR", help="Where the files go; ./figures when left out.", show_default=False),
     ] = None,
     parameter: Annotated[
         list[str] | None,

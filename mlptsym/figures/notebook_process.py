@@ -24,6 +24,7 @@ from typing import Any
 
 from mlptsym.figures.parameters import read_notebook
 from mlptsym.figures.record import write_whole
+from mlptsym.figures.sources import without_address_parser
 from mlptsym.validation import ParameterError
 
 __all__ = ["KERNEL", "Kernel", "execute", "main", "task_line"]
@@ -65,8 +66,9 @@ def main(arguments: Sequence[str]) -> None:
     report = os.dup(1)
     os.dup2(2, 1)
     kernel = Kernel(scratch)
-    kernel.start()
-    import papermill  # noqa: F401, while the kernel starts
+    with without_address_parser():
+        kernel.start()
+        import papermill  # noqa: F401, while the kernel starts
 
     while True:
         task = json.loads(lines.get())

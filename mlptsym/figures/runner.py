@@ -36,6 +36,7 @@ from mlptsym.figures.parameters import (
     read_parameters,
 )
 from mlptsym.figures.progress import shown_progress
+from mlptsym.figures.sources import project_folder
 from mlptsym.validation import ParameterError, flag, instance, integer, path, refuse, sequence
 
 __all__ = [
@@ -104,21 +105,17 @@ class FigureRun:
 
 
 def notebook_folder() -> Path:
-    """The folder of the figure notebooks, beside the package in a checkout.
+    """The folder of the figure notebooks, which come with the package.
 
     Raises
     ------
     ParameterError
-        If the package is installed without them.
+        If they were taken away.
     """
-    folder = _root() / "notebooks"
+    folder = project_folder() / "notebooks"
     if not folder.is_dir():
-        refuse("notebooks", str(folder), "a folder: the figure notebooks come with a checkout of mlptsym")
+        refuse("notebooks", str(folder), "a folder: the figure notebooks come with every installation of mlptsym")
     return folder
-
-
-def _root() -> Path:
-    return Path(__file__).absolute().parents[2]
 
 
 def find_notebooks(folder: Path) -> dict[str, Path]:
@@ -162,7 +159,7 @@ def plan_figures(
     names : sequence of str
         Figures, as ``fig06`` or by the notebook's file name; every one if empty.
     out : path, optional
-        Where the files go; ``figures`` beside the notebooks when left out.
+        Where the files go; ``figures`` in the current folder when left out.
     parameters : mapping, or sequence of str
         Values, or texts ``name=value``; each must be a parameter of every notebook that is to run.
     notebooks : pathlib.Path, optional
@@ -187,7 +184,7 @@ def plan_figures(
         if name not in known:
             refuse("figure", asked, "one of " + close_to(asked, list(known)))
         chosen[name] = known[name]
-    target = Path(folder).absolute().parent / "figures" if out is None else path("out", out, "a folder").absolute()
+    target = path("out", "figures" if out is None else out, "a folder").absolute()
     if not isinstance(parameters, Mapping):
         parameters = _texts("parameters", parameters)
     return tuple(
@@ -334,8 +331,8 @@ def _environment(scratch: Path) -> dict[str, str]:
     usable = home.is_absolute() and home != home.parent and home.is_dir() and os.access(home, os.W_OK | os.X_OK)
     kept = {name: value for name, value in os.environ.items() if name not in {"MPLBACKEND", "PYTHONWARNINGS"}}
     paths = [str(Path(entry).absolute()) for entry in kept.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    if (_root() / "pyproject.toml").is_file():
-        paths.insert(0, str(_root()))  # a checkout need not be installed
+    if (project_folder() / "pyproject.toml").is_file():
+        paths.insert(0, str(project_folder()))  # a checkout need not be installed
     kernel = scratch / "jupyter" / "kernels" / KERNEL
     kernel.mkdir(parents=True)
     command = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlptsym.figures.parameters import read_notebook
 from mlptsym.figures.record import write_whole
+from mlptsym.figures.sources import project_folder, without_address_parser
 from mlptsym.validation import ParameterError, path, refuse
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Source", "build_site", "find_sources"]
 
 SECTIONS = {"derivations": "Derivations", "notebooks": "Figures"}
-"""Folders of a checkout whose notebooks become pages, and what they are called."""
+"""Folders whose notebooks become pages, and what they are called."""
 
 STYLE = Path(__file__).with_name("style.css")
 FONT = Path(__file__).parent / "font" / "STIXTwoMath-subset.woff2"
@@ -104,7 +105,7 @@ def find_sources(root: Path) -> tuple[Source, ...]:
         folder = path("root", root, "a folder") / section
         notebooks = sorted(folder.glob("*.ipynb"))
         if not notebooks:
-            refuse("notebooks", section, "a folder with notebooks: they come with a checkout of mlptsym")
+            refuse("notebooks", section, "a folder with notebooks: they come with every installation of mlptsym")
         sources += [Source(place, section, read_notebook(place)["cells"]) for place in notebooks]
         sources += [
             Source(place, section, [_markdown_cell(place.read_text(encoding="utf-8"))])
@@ -127,7 +128,7 @@ def build_site(out: str | os.PathLike[str] = "site", root: Path | None = None) -
     out : path
         Its folder.  The pages keep the folders of the notebooks, and links between notebooks lead to pages.
     root : pathlib.Path, optional
-        The checkout with the folders ``derivations`` and ``notebooks``; this package's when left out.
+        What holds the folders ``derivations`` and ``notebooks``; those of this package when left out.
 
     Returns
     -------
@@ -139,10 +140,11 @@ def build_site(out: str | os.PathLike[str] = "site", root: Path | None = None) -
     ParameterError
         If there are no notebooks, one holds a formula that cannot be typeset, or the folder cannot be written.
     """
-    from mlptsym.figures.site.rendering import Renderer
+    with without_address_parser():
+        from mlptsym.figures.site.rendering import Renderer
 
     target = path("out", out, "the name of a folder").absolute()
-    sources = find_sources(Path(__file__).absolute().parents[3] if root is None else root)
+    sources = find_sources(project_folder() if root is None else root)
     try:
         for section in SECTIONS:
             (target / section).mkdir(parents=True, exist_ok=True)
