@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -19,10 +19,11 @@ from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.printed import t
 from mlptsym.ledger.paper.setting import Setting
 from mlptsym.ledger.sections.policy import added_by_a_level
-from mlptsym.ledger.sections.two_levels import Package, at_quantum, response_time
+from mlptsym.ledger.sections.two_levels import at_quantum, response_time
 from mlptsym.ledger.sections.waiting import ends
 from mlptsym.symbolic.algorithm import effective_load
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.response import level_terms
 from mlptsym.symbolic.size_law import point
 from mlptsym.symbolic.symbols import (
@@ -166,50 +167,50 @@ def check_infinite_overhead(claim: tuple[sp.Rational, sp.Rational, bool]) -> Out
 # cost by tokens
 
 
-def check_token_cost(package: Package, claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+def check_token_cost(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
     """c = γ q⁻¹(t), the tokens made so far: dc/dθ = γ/q′, so a part of A is free of q′ and does not jump at ℓ_C."""
-    terms = package()
+    terms = two_level_terms()
     slope = terms.service_slope
     by_tokens = terms.A.subs(terms.restore_slope, gamma / slope)
     jumping = terms.A.subs(terms.restore_slope, 0).subs(slope, 1)
     constant = gamma * sp.diff(terms.A, terms.restore_slope).subs(slope, 1)
-    _spare, _odds = sp.symbols("sigma omega", positive=True)
-    outcome = identities(
+    return identities(
         [
             Equation("A with c by tokens", by_tokens, slope * jumping + constant),
             Equation("A at ℓ_C⁺", by_tokens.subs(slope, 1 / beta), claim(jumping, constant)),
         ]
     )
-    return everything(outcome)
 
 
 # several minima
 
 
-def slope_signs(multiple: int, places: tuple[Any, ...]) -> list[arb]:
-    """T′(x)/F̄_L at multiples of E[L], k = 2, at the paper's parameters."""
+PLACES = (fmpq(1, 5), fmpq(2), fmpq(11, 2), fmpq(69, 10), fmpq(71, 10), fmpq(30))
+
+
+@remembered
+def slope_signs() -> list[arb]:
+    """T′(x)/F̄_L at multiples of E[L], k = 2 and ℓ_C = 7E[L], at the paper's parameters."""
     terms = two_level_terms()
     with ctx.workprec(160):
-        setting = Setting(arb(multiple))
+        setting = Setting(arb(7))
         found = []
-        for place in places:
+        for place in PLACES:
             x = setting.mean_size * place
             values = setting.terms(terms, x, slowed=bool(x > setting.threshold))
             found.append(ball(terms.A - terms.B * terms.hazard, values))
     return found
 
 
-PLACES = (fmpq(1, 5), fmpq(2), fmpq(11, 2), fmpq(69, 10), fmpq(71, 10), fmpq(30))
-
-
-def check_minima(found: Callable[[], list[arb]], claim: tuple[int, ...]) -> Outcome:
+def check_minima(claim: tuple[int, ...]) -> Outcome:
     """Signs of T′ at x = 0.2, 2, 5.5, 6.9, 7.1 and 30 times E[L], for ℓ_C = 7E[L], in interval arithmetic."""
-    signs = found()
+    signs = slope_signs()
     holds = all(bool(sign * value > 0) for sign, value in zip(claim, signs, strict=True))
     shown = " ".join("+" if value > 0 else "−" if value < 0 else "?" for value in signs)
     return Outcome(holds, f"signs of T′: {shown}")
 
 
+@remembered
 def responses() -> dict[str, arb]:
     """E[T] for two levels at ℓ_C = 7E[L]: at x = 4.52E[L], at ℓ_C, and FCFS."""
     time = response_time(at_quantum())
@@ -226,18 +227,15 @@ def responses() -> dict[str, arb]:
     return found
 
 
-def check_order(found: Callable[[], dict[str, arb]], claim: tuple[str, ...]) -> Outcome:
+def check_order(claim: tuple[str, ...]) -> Outcome:
     """Enclosures of E[T] in the order stated."""
-    values = found()
+    values = responses()
     holds = all(bool(values[lower] < values[higher]) for lower, higher in itertools.pairwise(claim))
     return Outcome(holds, ", ".join(f"E[T] = {value.str(7, radius=False)} at {name}" for name, value in values.items()))
 
 
 def entries() -> tuple[Entry, ...]:
     """Entries of this section."""
-    package = cache(two_level_terms)
-    signs = cache(partial(slope_signs, 7, PLACES))
-    times = cache(responses)
     half = sp.Rational(1, 2)
     return (
         Entry(
@@ -301,7 +299,7 @@ def entries() -> tuple[Entry, ...]:
             r"A(\ell_C^+) = \frac1\beta A_0 + \gamma A_1 \ne \frac1\beta A(\ell_C^-)",
             "eqs. (4), (8): attained service is measured in S, memory in tokens",
             lambda: lambda jumping, constant: jumping / beta + constant,
-            partial(check_token_cost, package),
+            check_token_cost,
             {"A jumps by 1/β": lambda: lambda jumping, constant: (jumping + constant) / beta},
         ),
         Entry(
@@ -310,7 +308,7 @@ def entries() -> tuple[Entry, ...]:
             r"\operatorname{sgn}T'(x) = +,-,+,-,+,+\quad\text{at } x/\mathbb E[L] = 0.2,\,2,\,5.5,\,6.9,\,7.1,\,30",
             "section 4.3: 'E[T(θ)] is in general not convex'",
             lambda: (1, -1, 1, -1, 1, 1),
-            partial(check_minima, signs),
+            check_minima,
             {
                 "one minimum, at ℓ_C": lambda: (1, -1, -1, -1, 1, 1),
                 "one minimum, before ℓ_C": lambda: (1, -1, 1, 1, 1, 1),
@@ -323,7 +321,7 @@ def entries() -> tuple[Entry, ...]:
             r"\mathbb E[T(4.52\,\mathbb E[L])] < \mathbb E[T(\ell_C)] < \mathbb E[T_{\mathrm{FCFS}}],\quad \ell_C = 7\mathbb E[L]",
             "eq. (32) with b = 7",
             lambda: ("4.52E[L]", "7E[L] = ℓ_C", "FCFS"),
-            partial(check_order, times),
+            check_order,
             {"ℓ_C is best": lambda: ("7E[L] = ℓ_C", "4.52E[L]", "FCFS"), "FCFS is best": lambda: ("FCFS", "4.52E[L]")},
             method="enclosure",
         ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
 from typing import Any
 
 import sympy as sp
@@ -29,6 +28,7 @@ from mlptsym.symbolic.many_levels import (
 )
 from mlptsym.symbolic.memory import linear, restore_cost_at
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.response import level_terms, response_terms
 from mlptsym.symbolic.symbols import (
     age,
@@ -42,7 +42,7 @@ from mlptsym.symbolic.symbols import (
     slowdown_factor,
     slowdown_threshold,
 )
-from mlptsym.symbolic.two_levels import TwoLevelTerms, two_level_response_time, two_level_terms
+from mlptsym.symbolic.two_levels import two_level_response_time, two_level_terms
 
 __all__ = ["entries"]
 
@@ -185,6 +185,7 @@ def check_exponential_overhead(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     )
 
 
+@remembered
 def leading_over_exact() -> arb:
     """γE[S²]/(2θ) over E[H_∞] at θ = 3E[L], ℓ_C = 6E[L]: 160 levels one by one, the rest bounded by an integral."""
     levels = 160
@@ -199,10 +200,10 @@ def leading_over_exact() -> arb:
         return setting.mean_square / (2 * length**2) / (total + rest.union(arb(0)))
 
 
-def check_overhead_at_optimum(found: Callable[[], arb], claim: tuple[float, float]) -> Outcome:
+def check_overhead_at_optimum(claim: tuple[float, float]) -> Outcome:
     """The ratio of approximation and exact value in interval arithmetic, at the parameters of figure 6."""
     low, high = claim
-    ratio = found()
+    ratio = leading_over_exact()
     holds = bool(ratio > low) and bool(ratio < high)
     words = f"γE[S²]/(2θ) over E[H_∞] is {ratio.str(6, radius=False)}"
     return Outcome(holds, f"{words}, {'inside' if holds else 'outside'} [{low:g}, {high:g}]")
@@ -255,6 +256,7 @@ Window = tuple[tuple[int, ...], tuple[int, ...]]
 Jump = tuple[arb, arb, arb]
 
 
+@remembered
 def jumps() -> dict[int, Jump]:
     """A⁻/B⁻, h_L and A⁺/B⁺ at ℓ_C = 3E[L] … 8E[L]."""
     terms = two_level_terms()
@@ -262,19 +264,19 @@ def jumps() -> dict[int, Jump]:
         return {ratio: Setting(arb(ratio)).jump(terms) for ratio in range(3, 9)}
 
 
-def check_window(found: Callable[[], dict[int, Jump]], claim: Window) -> Outcome:
+def check_window(claim: Window) -> Outcome:
     """The jump condition A⁻/B⁻ < h_L < A⁺/B⁺ at the paper's parameters, in interval arithmetic, for ℓ_C = nE[L]."""
     inside, outside = claim
-    strict = {ratio: bool(left < h) and bool(h < right) for ratio, (left, h, right) in found().items()}
-    broken = {ratio: bool(left > h) or bool(h > right) for ratio, (left, h, right) in found().items()}
+    strict = {ratio: bool(left < h) and bool(h < right) for ratio, (left, h, right) in jumps().items()}
+    broken = {ratio: bool(left > h) or bool(h > right) for ratio, (left, h, right) in jumps().items()}
     holds = all(strict[ratio] for ratio in inside) and all(broken[ratio] for ratio in outside)
     # a little towards the middle of the window: at its ends rounding decides
-    queues = {ratio: paper_queue(ratio * (1 + 1e-9 * (5 - ratio))) for ratio in found()}
+    queues = {ratio: paper_queue(ratio * (1 + 1e-9 * (5 - ratio))) for ratio in jumps()}
     ruled = [ratio for ratio, queue in queues.items() if rule_of_thumb(queue, 2) == queue.slowdown_threshold]
     holds = holds and ruled == list(inside)
     steps = tuple(
         Step(f"ℓ_C = {ratio}E[L]: " + " , ".join(value.str(5, radius=False) for value in values))
-        for ratio, values in found().items()
+        for ratio, values in jumps().items()
     )
     words = "a strict local minimum at ℓ_C = " + ", ".join(
         str(ratio) for ratio, is_strict in strict.items() if is_strict
@@ -307,7 +309,7 @@ def effect(name: str) -> sp.Expr:
     }[name]
 
 
-def check_kinks(package: Callable[[], TwoLevelTerms], claim: tuple[Effect, int]) -> Outcome:
+def check_kinks(claim: tuple[Effect, int]) -> Outcome:
     """A boundary t_J = Jθ at ℓ_C multiplies the density of S, which jumps from f_L to βf_L, by the effect on E[T].
 
     d_j grows with each of its four sums, all of which fall or stay, and d_J ≤ d_{J+1} since all four grow with the
@@ -325,7 +327,7 @@ def check_kinks(package: Callable[[], TwoLevelTerms], claim: tuple[Effect, int])
     }
     effects = [Equation(f"effect on {name}", moved_down(value, t(J)), change(name)) for name, value in found.items()]
     # two levels: the effect on E[T] is −B of eq. (30), for any cost
-    terms = package()
+    terms = two_level_terms()
     c = sp.Symbol("c", nonnegative=True)
     two = moved_down(two_level_response_time(c), theta)
     place = {
@@ -360,7 +362,6 @@ def _positive(expression: sp.Expr) -> dict[sp.Symbol, sp.Symbol]:
 
 def entries() -> tuple[Entry, ...]:
     """Entries of this section, in the order of the paper."""
-    sp.Symbol("N", integer=True, nonnegative=True)
     return (
         Entry(
             "demotions",
@@ -432,7 +433,7 @@ def entries() -> tuple[Entry, ...]:
             r"1.39 < \frac{\gamma\mathbb E[S^2]/(2\theta)}{\mathbb E[H_\infty]} < 1.43,\quad \theta = 3\mathbb E[L]",
             "section 4.3 at the parameters of figure 6",
             lambda: (1.39, 1.43),
-            partial(check_overhead_at_optimum, cache(leading_over_exact)),
+            check_overhead_at_optimum,
             {"within 10 %": lambda: (0.9, 1.1), "twice": lambda: (1.9, 2.1)},
             method="enclosure",
         ),
@@ -455,7 +456,7 @@ def entries() -> tuple[Entry, ...]:
             r"\hat\theta = \ell_C\ \text{if } k=2,\ a\le\ell_C/\mathbb E[L]\le b;\quad a=3,\ b=7",
             "eq. (32) at the paper's λ, β, γ",
             lambda: ((3, 4, 5, 6, 7), (8,)),
-            partial(check_window, cache(jumps)),
+            check_window,
             {"b = 8": lambda: ((3, 4, 5, 6, 7, 8), ()), "b = 6": lambda: ((3, 4, 5, 6), (7, 8))},
             method="enclosure",
         ),
@@ -465,7 +466,7 @@ def entries() -> tuple[Entry, ...]:
             r"T'(\theta)\Big|_{(\ell_C/m)^-}^{(\ell_C/m)^+} = (1-\beta)\,f_L(\ell_C)\,m\,B_m > 0",
             "section 4.3; the paper has k = 2 only",
             lambda: (effect, 1),
-            partial(check_kinks, cache(two_level_terms)),
+            check_kinks,
             {"mass below t_J still pays c_J": lambda: (_still_paying, 1), "the slope jumps down": lambda: (effect, -1)},
         ),
     )
