@@ -1,12 +1,14 @@
-"""Classes found by listing a folder: one in each module, which has the name of the class in small letters."""
+"""What is found by listing a folder: modules, or classes, one in each module, which has its name in small letters."""
 
 from __future__ import annotations
 
 import os
 from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
-__all__ = ["class_homes", "load_class"]
+__all__ = ["class_homes", "load_class", "modules_below"]
 
 
 def class_homes(package: str, folder: str) -> dict[str, str]:
@@ -29,3 +31,24 @@ def class_homes(package: str, folder: str) -> dict[str, str]:
 def load_class(name: str, home: str) -> Any:
     """The class of a name from its module."""
     return getattr(import_module(home), name)
+
+
+def modules_below(package: str, folder: str) -> dict[str, tuple[ModuleType, ...]]:
+    """Modules of a folder by name, each alone; those of a folder inside it together, by the name of that folder.
+
+    Examples
+    --------
+    >>> import mlptsym.ledger
+    >>> found = modules_below("mlptsym.ledger", mlptsym.ledger.__path__[0])
+    >>> found["entry"][0].__name__
+    'mlptsym.ledger.entry'
+    >>> [module.__name__.removeprefix("mlptsym.ledger.exact.") for module in found["exact"]]
+    ['algebra', 'checks', 'digits', 'enclosure']
+    """
+    found: dict[str, tuple[ModuleType, ...]] = {}
+    for module in sorted(iter_modules([folder]), key=lambda one: one.name):
+        name = f"{package}.{module.name}"
+        inside = modules_below(name, os.path.join(folder, module.name)) if module.ispkg else {}  # noqa: PTH118 (as above)
+        modules = [one for group in inside.values() for one in group] if module.ispkg else [import_module(name)]
+        found[module.name] = tuple(modules)
+    return found

@@ -3,49 +3,37 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from types import ModuleType
 
+from mlptsym.ledger import sections
 from mlptsym.ledger.entry import Entry
-from mlptsym.ledger.paper import claims as paper_claims
-from mlptsym.ledger.sections import (
-    breaks,
-    distribution,
-    errata,
-    gittins,
-    gradient,
-    laws,
-    limits,
-    many_levels,
-    model,
-    policy,
-    remainder,
-    response,
-    simulated,
-    two_levels,
-    waiting,
-)
+from mlptsym.ledger.paper import claims
+from mlptsym.modules import modules_below
 from mlptsym.validation import instance, refuse, sequence
 
 __all__ = ["BY_NAME_ONLY", "SECTIONS", "all_entries", "select"]
 
-SECTIONS: dict[str, Callable[[], tuple[Entry, ...]]] = {
-    "model": model.entries,
-    "gittins": gittins.entries,
-    "policy": policy.entries,
-    "waiting": waiting.entries,
-    "response": response.entries,
-    "two-levels": two_levels.entries,
-    "many-levels": many_levels.entries,
-    "remainder": remainder.entries,
-    "gradient": gradient.entries,
-    "breaks": breaks.entries,
-    "limits": limits.entries,
-    "distribution": distribution.entries,
-    "laws": laws.entries,
-    "simulation": simulated.entries,
-    "errata": errata.entries,
-}
-BY_NAME_ONLY: dict[str, Callable[[], tuple[Entry, ...]]] = {"claims": paper_claims.entries}
+Section = Callable[[], tuple[Entry, ...]]
+
+
+def _sections() -> dict[str, Section]:
+    """The sections of the ledger by name, in their reading order."""
+    found = {
+        name.replace("_", "-"): partial(_entries_of, modules)
+        for name, modules in modules_below(sections.__name__, sections.__path__[0]).items()
+    }
+    order = {name: place for place, name in enumerate(sections.READING_ORDER)}
+    return {name: found[name] for name in sorted(found, key=lambda name: order.get(name, len(order)))}
+
+
+def _entries_of(modules: Iterable[ModuleType]) -> tuple[Entry, ...]:
+    return tuple(entry for module in modules if hasattr(module, "entries") for entry in module.entries())
+
+
+SECTIONS = _sections()
+BY_NAME_ONLY: dict[str, Section] = {"claims": claims.entries}
 """Sections that take longer, and are verified when they are named."""
 
 

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import types
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from sympy.core.cache import CACHE
 
 from mlptsym import Gamma, LogNormal
 from mlptsym.laws import HOMES
-from mlptsym.ledger import registry
+from mlptsym.ledger import sections
 from mlptsym.ledger.entry import METHODS, Entry, Outcome, Step, verify_entries, verify_entry
 from mlptsym.ledger.exact import checks
 from mlptsym.ledger.exact.algebra import Atoms, TooLargeError, atoms_of, vanishes
@@ -30,6 +29,7 @@ from mlptsym.ledger.registry import SECTIONS, all_entries, select
 from mlptsym.ledger.render.display import value as as_number
 from mlptsym.ledger.render.show import explanation, in_text, shown
 from mlptsym.ledger.render.typesetting import in_latex, readable
+from mlptsym.modules import modules_below
 from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.two_levels import two_level_terms as numeric_terms
 from mlptsym.symbolic.induction import levels, peeled, total
@@ -386,8 +386,8 @@ def test_errata_names_entries_that_exist() -> None:
 
 def test_sections_are_modules_of_functions_only() -> None:
     """The ledger keeps nothing but what `forget` empties: see the next test."""
-    for module in vars(registry).values():
-        if isinstance(module, types.ModuleType) and module.__name__.startswith("mlptsym.ledger"):
+    for modules in modules_below(sections.__name__, sections.__path__[0]).values():
+        for module in modules:
             for name, member in vars(module).items():
                 if member in CACHE:
                     continue
@@ -395,6 +395,14 @@ def test_sections_are_modules_of_functions_only() -> None:
                 assert not isinstance(member, partial), f"{module.__name__}.{name}"
                 if inspect.isfunction(member) and member.__module__ == module.__name__:
                     assert member.__closure__ is None
+
+
+def test_sections_are_the_modules_and_folders_of_their_folder() -> None:
+    folder = Path(sections.__path__[0])
+    names = {path.stem for path in folder.iterdir() if path.stem not in {"__init__", "__pycache__"}}
+    assert {name.replace("-", "_") for name in SECTIONS} == names
+    assert set(sections.READING_ORDER) <= set(SECTIONS)
+    assert all(section() for section in SECTIONS.values())
 
 
 def test_nothing_that_was_derived_is_used_in_the_next_verification(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,15 +24,7 @@ from mlptsym.ledger.claims.vocabulary import (
 )
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, tail
 from mlptsym.symbolic.service import service_time
-from mlptsym.symbolic.symbols import (
-    attained,
-    preemption_cost,
-    quantum,
-    restore_cost,
-    service,
-    size,
-    slowdown_threshold,
-)
+from mlptsym.symbolic.symbols import attained, preemption_cost, quantum, restore_cost, service, size, slowdown_threshold
 
 __all__ = ["Reader"]
 

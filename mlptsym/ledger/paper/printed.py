@@ -11,20 +11,14 @@ from typing import Any
 
 import sympy as sp
 
+from mlptsym.ledger.paper.notation import F, c, t
 from mlptsym.symbolic.algorithm import boundaries
 from mlptsym.symbolic.induction import total
-from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, mean, tail
-from mlptsym.symbolic.symbols import arrival_rate, attained, restore_cost, service
+from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, mean
+from mlptsym.symbolic.symbols import arrival_rate, service
 
 Level = Any
 Formula = Callable[..., sp.Expr]
-
-t, c = attained, restore_cost
-
-
-def F(r: Level) -> sp.Expr:  # the paper's name
-    """F̄(t_r) = P(S > t_r)."""
-    return tail(t(r))
 
 
 def quantum(r: Level) -> sp.Expr:

@@ -14,14 +14,7 @@ from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.symbolic.moments import UpperMoment, mean
 from mlptsym.symbolic.service import service_mean, service_time_inverse, service_upper_moment
 from mlptsym.symbolic.size_law import point
-from mlptsym.symbolic.symbols import (
-    age,
-    arrival_rate,
-    preemption_cost,
-    size,
-    slowdown_factor,
-    slowdown_threshold,
-)
+from mlptsym.symbolic.symbols import age, arrival_rate, preemption_cost, size, slowdown_factor, slowdown_threshold
 from mlptsym.symbolic.two_levels import TwoLevelTerms
 
 __all__ = ["Setting"]

@@ -1,1 +1,11 @@
-"""The entries of the ledger, a module for each part of the argument."""
+"""The entries of the ledger: each section is a module of this folder, or a folder of modules, and found by listing it."""
+
+from __future__ import annotations
+
+__all__ = ["READING_ORDER"]
+
+READING_ORDER = (
+    *("model", "gittins", "policy", "waiting", "response", "two-levels", "many-levels", "remainder", "gradient"),
+    *("breaks", "limits", "distribution", "laws", "simulation", "errata"),
+)
+"""Sections in the order of the argument; any other follows by its name."""

@@ -16,29 +16,22 @@ from mlptsym.laws.lomax import Lomax
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.exact.enclosure import ball
-from mlptsym.ledger.paper.printed import t
+from mlptsym.ledger.paper.notation import J, beta, gamma, lam, t, theta
 from mlptsym.ledger.paper.setting import Setting
 from mlptsym.ledger.sections.policy import added_by_a_level
-from mlptsym.ledger.sections.two_levels import at_quantum, response_time
-from mlptsym.ledger.sections.waiting import ends
+from mlptsym.ledger.sections.two_levels.corollary import response_time
+from mlptsym.ledger.sections.two_levels.quantities import at_quantum
+from mlptsym.ledger.sections.waiting.pieces import ends
 from mlptsym.symbolic.algorithm import effective_load
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.response import level_terms
 from mlptsym.symbolic.size_law import point
-from mlptsym.symbolic.symbols import (
-    arrival_rate,
-    level,
-    preemption_cost,
-    quantum,
-    restore_cost,
-    slowdown_factor,
-)
+from mlptsym.symbolic.symbols import restore_cost
 from mlptsym.symbolic.two_levels import two_level_terms
 
 __all__ = ["entries"]
 
-J, lam, gamma, theta, beta = level, arrival_rate, preemption_cost, quantum, slowdown_factor
 
 # stability with preemption
 

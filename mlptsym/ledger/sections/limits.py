@@ -10,14 +10,12 @@ import sympy as sp
 
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities
-from mlptsym.ledger.paper.printed import t
+from mlptsym.ledger.paper.notation import J, gamma, lam, t
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.response import fcfs_response_time, level_terms, mean_response_time, response_terms
-from mlptsym.symbolic.symbols import arrival_rate, level, preemption_cost, quantum, restore_cost, service
+from mlptsym.symbolic.symbols import restore_cost, service
 
 __all__ = ["entries"]
-
-J, lam, gamma, theta = level, arrival_rate, preemption_cost, quantum
 
 
 def pollaczek_khinchine(first: sp.Expr, second: sp.Expr) -> sp.Expr:

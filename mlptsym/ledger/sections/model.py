@@ -9,25 +9,17 @@ import sympy as sp
 
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
+from mlptsym.ledger.paper.notation import L, S, beta, ell_C, gamma
 from mlptsym.ledger.paper.printed import integral
 from mlptsym.symbolic import service as slowdown
 from mlptsym.symbolic.algorithm import effective_load
 from mlptsym.symbolic.memory import MEMORY_LAWS, linear, restore_cost_at
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, mean, tail
-from mlptsym.symbolic.symbols import (
-    age,
-    arrival_rate,
-    preemption_cost,
-    service,
-    size,
-    slowdown_factor,
-    slowdown_threshold,
-)
+from mlptsym.symbolic.symbols import age, arrival_rate
 
 __all__ = ["entries"]
 
 t, u, capacity, step = sp.symbols("t u C delta", positive=True)
-S, L, ell_C, beta, gamma = service, size, slowdown_threshold, slowdown_factor, preemption_cost
 
 # moments
 

@@ -11,18 +11,16 @@ import sympy as sp
 from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Claim, Equation, everything, folded, identities, upward, written_out
 from mlptsym.ledger.paper import printed
-from mlptsym.ledger.paper.printed import F, c, t
-from mlptsym.ledger.sections.waiting import ends
+from mlptsym.ledger.paper.notation import F, J, c, t
+from mlptsym.ledger.sections.waiting.pieces import ends
 from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_load, effective_size, piece
 from mlptsym.symbolic.induction import levels, peeled, total
 from mlptsym.symbolic.memory import MEMORY_LAWS, MemoryLaw, restore_cost_at
 from mlptsym.symbolic.moments import Indicator, expectation, mean
 from mlptsym.symbolic.response import level_terms
-from mlptsym.symbolic.symbols import age, arrival_rate, boundary, cost, level, preemption_cost, service
+from mlptsym.symbolic.symbols import age, arrival_rate, boundary, cost, preemption_cost, service
 
 __all__ = ["entries"]
-
-J = level
 
 
 Sum = Callable[[Callable[[Any], sp.Expr], int, int], sp.Expr]

@@ -13,16 +13,16 @@ from flint import arb, ctx
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.ledger.exact.enclosure import ball
-from mlptsym.ledger.paper.printed import integral, t
-from mlptsym.ledger.sections.distribution import exponential
+from mlptsym.ledger.paper.notation import J, lam, t, theta
+from mlptsym.ledger.paper.printed import integral
+from mlptsym.ledger.sections.distribution.response import exponential
 from mlptsym.symbolic.moments import Density, UpperMoment, tail
 from mlptsym.symbolic.remainder import Remainder, remainder
 from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.symbols import arrival_rate, level, quantum, service
+from mlptsym.symbolic.symbols import service
 
 __all__ = ["entries"]
 
-J, theta, lam = level, quantum, arrival_rate
 u = sp.Symbol("u", positive=True)
 
 

@@ -11,20 +11,20 @@ import sympy as sp
 from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Claim, Equation, everything, identities, upward, written_out
 from mlptsym.ledger.paper import printed
-from mlptsym.ledger.paper.printed import F, c, t
+from mlptsym.ledger.paper.notation import F, J, c, t
 from mlptsym.ledger.sections import policy
-from mlptsym.ledger.sections.waiting import squares_growth, total_delay
+from mlptsym.ledger.sections.waiting.pieces import squares_growth
+from mlptsym.ledger.sections.waiting.tagged_job import total_delay
 from mlptsym.symbolic.algorithm import piece
 from mlptsym.symbolic.induction import total
 from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, mean
 from mlptsym.symbolic.response import carried_sums, level_terms, mean_response_time, response_terms
 from mlptsym.symbolic.slowdown import mean_slowdown, reciprocal_mean, slowdown_in_level
-from mlptsym.symbolic.symbols import arrival_rate, level, service
+from mlptsym.symbolic.symbols import arrival_rate, service
 from mlptsym.symbolic.waiting import waiting_time
 
 __all__ = ["entries"]
 
-J = level
 d = sp.IndexedBase("d", positive=True)
 
 

@@ -1,54 +1,27 @@
-"""Section 4.3, many levels: the overhead and its approximation, the rule of thumb (31)(32), and the kinks at ℓ_C/m."""
+"""The overhead H of demotions, its mean, and how good the paper's approximation of it is."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import sympy as sp
 from flint import arb, ctx
 from sympy.polys.ring_series import rs_series_inversion
 
-from mlptsym.laws.log_normal import LogNormal
-from mlptsym.ledger.entry import Entry, Outcome, Step
-from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
-from mlptsym.ledger.paper.printed import t
+from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.exact.checks import Equation, identities
+from mlptsym.ledger.paper.notation import J, beta, ell_C, gamma, theta
 from mlptsym.ledger.paper.setting import Setting
 from mlptsym.ledger.sections.policy import added_by_a_level
-from mlptsym.ledger.sections.waiting import ends
-from mlptsym.numeric.optimum import rule_of_thumb
-from mlptsym.numeric.queue import Queue
-from mlptsym.symbolic.many_levels import (
-    demotions,
-    overhead,
-    overhead_leading_term,
-    overhead_next_term,
-    rule_of_thumb_quantum,
-)
+from mlptsym.ledger.sections.waiting.pieces import ends
+from mlptsym.symbolic.many_levels import demotions, overhead, overhead_leading_term, overhead_next_term
 from mlptsym.symbolic.memory import linear, restore_cost_at
-from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.moments import expectation, mean, tail
 from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.response import level_terms, response_terms
-from mlptsym.symbolic.symbols import (
-    age,
-    arrival_rate,
-    boundary,
-    cost,
-    level,
-    preemption_cost,
-    quantum,
-    restore_cost,
-    slowdown_factor,
-    slowdown_threshold,
-)
-from mlptsym.symbolic.two_levels import two_level_response_time, two_level_terms
+from mlptsym.symbolic.symbols import age, boundary, cost
 
 __all__ = ["entries"]
-
-J, gamma, theta, lam, beta, ell_C = level, preemption_cost, quantum, arrival_rate, slowdown_factor, slowdown_threshold
-
-# overhead
 
 
 def check_demotions(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
@@ -101,6 +74,8 @@ def check_overhead_mean(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
 
 
 phi = sp.Function("phi")
+
+
 u, r = sp.symbols("u r", nonnegative=True)
 
 
@@ -136,6 +111,8 @@ def check_approximation(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
 
 
 rate, survivors, x = sp.symbols("nu E_C x", positive=True)
+
+
 part = sp.Symbol("v", nonnegative=True)
 
 
@@ -209,159 +186,8 @@ def check_overhead_at_optimum(claim: tuple[float, float]) -> Outcome:
     return Outcome(holds, f"{words}, {'inside' if holds else 'outside'} [{low:g}, {high:g}]")
 
 
-# rule of thumb
-
-scale = sp.Symbol("s", positive=True)
-
-
-def check_rule(claim: sp.Expr) -> Outcome:
-    """The package's quantum, found as the balance of overhead against a linear penalty; its units; its numeric form.
-
-    On another time scale, S → sS and λ → λ/s, the quantum must scale by s.
-    """
-    square = sp.expand((claim - mean()) ** 2)
-    derived = sp.expand((rule_of_thumb_quantum() - mean()) ** 2)
-    scaled = {mean(): scale * mean(), mean(order=2): scale**2 * mean(order=2), lam: lam / scale}
-    outcome = identities(
-        [
-            Equation("(θ̂ − E[S])²", square, derived),
-            Equation("(θ̂ − E[S])² on another time scale", square.subs(scaled, simultaneous=True), scale**2 * square),
-        ]
-    )
-    # below saturation: λE[S] = 1/(1 + s)
-    growth = sp.diff(square, gamma).subs(lam, 1 / (1 + scale) / mean())
-    queue = paper_queue(8)
-    values = {mean(): queue.service_moment(1), mean(order=2): queue.service_moment(2)}
-    values |= {lam: queue.arrival_rate, gamma: queue.preemption_cost}
-    stated = float(claim.subs(values))
-    forms = (rule_of_thumb(queue, math.inf), float(rule_of_thumb_quantum().subs(values)))
-    numeric = all(math.isclose(form, stated, rel_tol=1e-12) for form in forms)
-    grows = is_positive(growth)
-    words = f"θ̂ {'grows' if grows else 'does not grow'} with γ, the numeric layer's is {'the same' if numeric else 'another'}"
-    return everything(outcome, Outcome(grows and numeric, words))
-
-
-def paper_queue(multiple: float) -> Queue:
-    """The queue of section 5 with ℓ_C a multiple of E[L]."""
-    size = LogNormal(5.0, 0.9)
-    return Queue(size, 0.0036, slowdown_threshold=multiple * size.mean, slowdown_factor=0.39, preemption_cost=0.1)
-
-
-def rule(factor: Any = 2) -> sp.Expr:
-    """(31)."""
-    return mean() + factor * sp.sqrt(gamma * mean(order=2) / (1 - lam * mean()))
-
-
-Window = tuple[tuple[int, ...], tuple[int, ...]]
-Jump = tuple[arb, arb, arb]
-
-
-@remembered
-def jumps() -> dict[int, Jump]:
-    """A⁻/B⁻, h_L and A⁺/B⁺ at ℓ_C = 3E[L] … 8E[L]."""
-    terms = two_level_terms()
-    with ctx.workprec(160):
-        return {ratio: Setting(arb(ratio)).jump(terms) for ratio in range(3, 9)}
-
-
-def check_window(claim: Window) -> Outcome:
-    """The jump condition A⁻/B⁻ < h_L < A⁺/B⁺ at the paper's parameters, in interval arithmetic, for ℓ_C = nE[L]."""
-    inside, outside = claim
-    strict = {ratio: bool(left < h) and bool(h < right) for ratio, (left, h, right) in jumps().items()}
-    broken = {ratio: bool(left > h) or bool(h > right) for ratio, (left, h, right) in jumps().items()}
-    holds = all(strict[ratio] for ratio in inside) and all(broken[ratio] for ratio in outside)
-    # a little towards the middle of the window: at its ends rounding decides
-    queues = {ratio: paper_queue(ratio * (1 + 1e-9 * (5 - ratio))) for ratio in jumps()}
-    ruled = [ratio for ratio, queue in queues.items() if rule_of_thumb(queue, 2) == queue.slowdown_threshold]
-    holds = holds and ruled == list(inside)
-    steps = tuple(
-        Step(f"ℓ_C = {ratio}E[L]: " + " , ".join(value.str(5, radius=False) for value in values))
-        for ratio, values in jumps().items()
-    )
-    words = "a strict local minimum at ℓ_C = " + ", ".join(
-        str(ratio) for ratio, is_strict in strict.items() if is_strict
-    )
-    return Outcome(holds, f"{words} E[L], of 3 … 8", steps)
-
-
-# kinks
-
-Effect = Callable[[str], sp.Expr]
-
-
-def moved_down(expression: sp.Expr, at: sp.Expr) -> sp.Expr:
-    """Derivative when mass of S moves from just above a point to just below it: M_n(t) loses t^n."""
-    free = {UpperMoment(n, at): sp.Dummy(f"M_{n}") for n in range(3)}
-    moved = expression.xreplace(free)
-    change = -sp.Add(*(at**n * sp.diff(moved, free[UpperMoment(n, at)]) for n in range(3)))
-    return change.xreplace({symbol: moment for moment, symbol in free.items()})
-
-
-def effect(name: str) -> sp.Expr:
-    """What mass moved below t_J changes: it completes in level J and never pays c_J."""
-    return {
-        "p_J": sp.S.One,
-        "p_{J+1}": -sp.S.One,
-        "E[Y_J]": sp.S.Zero,
-        "E[Y_J²]": sp.S.Zero,
-        "E[Y_{J+1}]": -restore_cost(J),
-        "E[Y_{J+1}²]": -(restore_cost(J) ** 2),
-    }[name]
-
-
-def check_kinks(claim: tuple[Effect, int]) -> Outcome:
-    """A boundary t_J = Jθ at ℓ_C multiplies the density of S, which jumps from f_L to βf_L, by the effect on E[T].
-
-    d_j grows with each of its four sums, all of which fall or stay, and d_J ≤ d_{J+1} since all four grow with the
-    level: the effect is negative, so the slope of E[T] in θ jumps by (β − 1) f_L(ℓ_C) J · effect, upward.
-    """
-    change, direction = claim
-    here, following = level_terms(J), level_terms(J + 1)
-    found = {
-        "p_J": here.probability,
-        "p_{J+1}": following.probability,
-        "E[Y_J]": here.piece_mean,
-        "E[Y_J²]": here.piece_square,
-        "E[Y_{J+1}]": following.piece_mean,
-        "E[Y_{J+1}²]": following.piece_square,
-    }
-    effects = [Equation(f"effect on {name}", moved_down(value, t(J)), change(name)) for name, value in found.items()]
-    # two levels: the effect on E[T] is −B of eq. (30), for any cost
-    terms = two_level_terms()
-    c = sp.Symbol("c", nonnegative=True)
-    two = moved_down(two_level_response_time(c), theta)
-    place = {
-        terms.restore: c,
-        terms.service: theta,
-        terms.tail: tail(theta),
-        terms.first: UpperMoment(1, theta),
-        terms.second: UpperMoment(2, theta),
-    }
-    effects.append(Equation("effect on E[T] for two levels", two, -terms.B.subs(place)))
-    waits = response_terms()
-    # λX = x/(1 + x) with x free and positive: the loads of an arrival's rivals lie between 0 and 1
-    odds = dict(zip((waits.work_before, waits.work), sp.symbols("x y", positive=True), strict=True))
-    below_one = {symbol: odd / (1 + odd) / lam for symbol, odd in odds.items()}
-    sums = (waits.squares, waits.crossings, waits.work, waits.work_before, waits.before)
-    slopes = [sp.diff(waits.waiting, symbol).subs(below_one) for symbol in sums]
-    rising = all(is_positive(slope.xreplace(_positive(slope))) for slope in slopes)
-    steps = tuple(Step(f"∂d/∂{symbol}", slope) for symbol, slope in zip(sums, slopes, strict=True))
-    gap = sp.Symbol("delta", positive=True)
-    jump = direction * (1 - 1 / (1 + gap))
-    upward = rising and is_positive(jump)
-    words = "d_j grows with each sum" if rising else "a sum lowers d_j"
-    return everything(
-        identities(effects), Outcome(upward, f"{words}; the slope jumps {'up' if upward else 'down'}", steps)
-    )
-
-
-def _positive(expression: sp.Expr) -> dict[sp.Symbol, sp.Symbol]:
-    """Symbols that are only known to be non-negative, taken as positive."""
-    return {symbol: sp.Symbol(symbol.name, positive=True) for symbol in expression.free_symbols}
-
-
 def entries() -> tuple[Entry, ...]:
-    """Entries of this section, in the order of the paper."""
+    """Entries of this part, in the order of the paper."""
     return (
         Entry(
             "demotions",
@@ -437,40 +263,4 @@ def entries() -> tuple[Entry, ...]:
             {"within 10 %": lambda: (0.9, 1.1), "twice": lambda: (1.9, 2.1)},
             method="enclosure",
         ),
-        Entry(
-            "eq-31",
-            "θ̂ = E[S] + 2 √(γE[S²]/(1 − ρ_0)): E[S] plus the balance of E[H_∞]/(1 − ρ_0) against a penalty θ/8",
-            r"\hat\theta = \mathbb E[S] + 2\sqrt{\frac{\gamma\mathbb E[S^2]}{1-\rho_0}}",
-            "eq. (31), empirical in the paper; shown are its units and the balance it is",
-            rule,
-            check_rule,
-            {
-                "without the square root": lambda: mean() + 2 * gamma * mean(order=2) / (1 - lam * mean()),
-                "factor 1": lambda: rule(1),
-                "E[S]² for E[S²]": lambda: rule().subs(mean(order=2), mean() ** 2),
-            },
-        ),
-        Entry(
-            "eq-32",
-            "θ̂ = ℓ_C for k = 2 and 3 ≤ ℓ_C/E[L] ≤ 7: there ℓ_C is a strict local minimum, at 8E[L] it is not",
-            r"\hat\theta = \ell_C\ \text{if } k=2,\ a\le\ell_C/\mathbb E[L]\le b;\quad a=3,\ b=7",
-            "eq. (32) at the paper's λ, β, γ",
-            lambda: ((3, 4, 5, 6, 7), (8,)),
-            check_window,
-            {"b = 8": lambda: ((3, 4, 5, 6, 7, 8), ()), "b = 6": lambda: ((3, 4, 5, 6), (7, 8))},
-            method="enclosure",
-        ),
-        Entry(
-            "kink-many-levels",
-            "at θ = ℓ_C/m, m < k, the slope of E[T] jumps up, for every k and m: kinks that can be minima, never maxima",
-            r"T'(\theta)\Big|_{(\ell_C/m)^-}^{(\ell_C/m)^+} = (1-\beta)\,f_L(\ell_C)\,m\,B_m > 0",
-            "section 4.3; the paper has k = 2 only",
-            lambda: (effect, 1),
-            check_kinks,
-            {"mass below t_J still pays c_J": lambda: (_still_paying, 1), "the slope jumps down": lambda: (effect, -1)},
-        ),
     )
-
-
-def _still_paying(name: str) -> sp.Expr:
-    return sp.S.Zero if name.startswith("E[Y") else effect(name)

@@ -1,0 +1,252 @@
+"""The derivative of E[T] in a size x with θ = q(x): equation (30), A, B and Q of appendix A."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import mpmath
+import sympy as sp
+
+from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, is_positive
+from mlptsym.ledger.exact.digits import DIGITS, ServiceLaw, value
+from mlptsym.ledger.paper.notation import gamma, lam, theta
+from mlptsym.ledger.sections.two_levels.corollary import response_time
+from mlptsym.ledger.sections.two_levels.quantities import (
+    TwoLevels,
+    at_quantum,
+    at_size,
+    linear_cost,
+    with_spare_capacity,
+)
+from mlptsym.symbolic.moments import UpperMoment, mean
+from mlptsym.symbolic.two_levels import two_level_terms
+
+__all__ = ["entries", "part_A", "part_B"]
+
+
+def part_A(two: TwoLevels, slope: sp.Expr, Q: sp.Expr | None = None) -> sp.Expr:  # the paper's name
+    """A(x)."""
+    Q = two.Q if Q is None else Q
+    return slope * (
+        lam * (1 + two.tail * two.rho / (1 - two.rho)) / (1 - two.rho_1) * Q
+        + gamma
+        + two.rho / (1 - two.rho)
+        + lam * gamma * two.tail / (1 - two.rho) ** 2 * (two.theta + two.d_1)
+    )
+
+
+def part_B(two: TwoLevels) -> sp.Expr:
+    """B(x)."""
+    return (
+        lam * (1 + two.tail * two.rho / (1 - two.rho)) / (1 - two.rho_1) * gamma**2 * two.theta**2 / 2
+        + gamma * two.theta
+        + two.rho / (1 - two.rho) * (two.theta + two.d_1)
+        + lam * gamma * two.tail * two.theta / (1 - two.rho) ** 2 * (two.theta + two.d_1)
+    )
+
+
+Part = Callable[[TwoLevels, sp.Expr], sp.Expr]
+
+
+def check_A(claim: Part) -> Outcome:
+    """The part of the package's T′/F̄_L that is free of the hazard."""
+    terms = two_level_terms()
+    return identities(
+        with_spare_capacity(
+            terms, Equation("A", claim(at_size(terms), terms.service_slope), terms.A.subs(linear_cost(terms)))
+        )
+    )
+
+
+def check_B(claim: Part) -> Outcome:
+    """The coefficient of −h_L in the package's T′/F̄_L."""
+    terms = two_level_terms()
+    return identities(
+        with_spare_capacity(
+            terms, Equation("B", claim(at_size(terms), terms.service_slope), terms.B.subs(linear_cost(terms)))
+        )
+    )
+
+
+def check_Q(claim: Callable[[TwoLevels], sp.Expr]) -> Outcome:
+    """What multiplies the first bracket of A, solved for from the package's A."""
+    terms = two_level_terms()
+    two, unknown = at_size(terms), sp.Symbol("Q")
+    printed = part_A(two, terms.service_slope, unknown)
+    rest = printed.subs(unknown, 0)
+    solved = (terms.A.subs(linear_cost(terms)) - rest) / sp.diff(printed, unknown)
+    return identities(with_spare_capacity(terms, Equation("Q", claim(two), solved)))
+
+
+def check_derivative(claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) -> Outcome:
+    """Leibniz differentiation of (29) at θ = q(x), the density of S at q(x) times q′ being that of L at x."""
+    terms = two_level_terms()
+    found = terms.derivative.subs(linear_cost(terms))
+    outcome = identities(
+        with_spare_capacity(terms, Equation("T′(x)", claim(at_size(terms), terms.service_slope, terms.hazard), found))
+    )
+    folded = terms.derivative.atoms(UpperMoment) <= {mean(), mean(order=2)}
+    words = "no moments but E[S] and E[S²] beside the symbols" if folded else "a moment without its symbol"
+    return everything(outcome, Outcome(folded, words))
+
+
+def derivative(two: TwoLevels, slope: sp.Expr, hazard: sp.Expr) -> sp.Expr:
+    """(30)."""
+    A, B = part_A(two, slope), part_B(two)
+    return two.tail * B * (A / B - hazard)
+
+
+def check_positive(claim: Part) -> Outcome:
+    """With ρ = ω/(1 + ω) and ρ_1 = ω_1/(1 + ω_1), ω and ω_1 free positive symbols, no coefficient is negative."""
+    odds, odds_1, d_1, q, tail_here, slope = sp.symbols("omega omega_1 d_1 q Fbar qprime", positive=True)
+    free = replace(at_quantum(), theta=q, tail=tail_here, rho=odds / (1 + odds), rho_1=odds_1 / (1 + odds_1), d_1=d_1)
+    expression = claim(replace(free, mean_2=sp.Symbol("E_S2", positive=True)), slope)
+    holds = is_positive(expression)
+    steps = (Step("in ω = ρ/(1 − ρ) and ω_1 = ρ_1/(1 − ρ_1)", expression),)
+    return everything(
+        check_B(lambda two, _: part_B(two)),
+        Outcome(holds, "all coefficients positive" if holds else "a coefficient is negative", steps),
+    )
+
+
+SAMPLES = (
+    ServiceLaw("LogNormal", (sp.Integer(5), sp.Rational(9, 10)), sp.Integer(500), sp.Rational(39, 100)),
+    ServiceLaw("Gamma", (sp.Rational(7, 10), sp.Integer(240)), sp.Integer(500), sp.Rational(39, 100)),
+)
+
+
+SETTING: dict[sp.Expr, Any] = {lam: sp.Rational(36, 10000), gamma: sp.Rational(1, 10)}
+
+
+def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+    """(30) against mpmath's derivative of (29) in x, before and after ℓ_C = 500, at the paper's λ, β and γ."""
+    terms = two_level_terms()
+    printed = claim(at_size(terms), terms.service_slope, terms.hazard)
+    time = response_time(at_quantum())
+    pairs = []
+    with mpmath.workdps(DIGITS + 10):
+        for law in SAMPLES:
+            fixed = SETTING | {mean(): law.mean(), mean(order=2): law.mean(2)}
+
+            def response(x: mpmath.mpf, law: ServiceLaw = law, fixed: dict[sp.Expr, Any] = fixed) -> mpmath.mpf:
+                here = {UpperMoment(n, theta): law.moment(n, x) for n in range(3)}
+                return value(time, fixed | here | {theta: law.service(x)})
+
+            for x in (sp.Integer(200), sp.Integer(700)):
+                here = {
+                    terms.tail: law.moment(0, x),
+                    terms.first: law.moment(1, x),
+                    terms.second: law.moment(2, x),
+                    terms.service: law.service(x),
+                    terms.service_slope: law.slope(x),
+                    terms.hazard: law.hazard(x),
+                }
+                pairs.append((f"T′({x}), {law.name}", value(printed, fixed | here), mpmath.diff(response, int(x))))
+    return agreement(pairs, DIGITS)
+
+
+def square_for_mean(two: TwoLevels) -> sp.Expr:
+    """Q with E[S²] where the paper's print could be read so."""
+    return two.d_1 + two.theta - (1 - gamma) * mean(order=2)
+
+
+def entries() -> tuple[Entry, ...]:
+    """Entries of this part, in the order of the paper."""
+    return (
+        Entry(
+            "eq-30",
+            "T′(x) = F̄_L(x) B(x) (A(x)/B(x) − h_L(x))",
+            r"T'(x) = \bar F_L(x)B(x)\Bigl(\frac{A(x)}{B(x)} - h_L(x)\Bigr)",
+            "eq. (30)",
+            lambda: derivative,
+            check_derivative,
+            {
+                "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
+                "F̄_L left out": lambda: lambda two, slope, hazard: derivative(two, slope, hazard) / two.tail,
+            },
+        ),
+        Entry(
+            "eq-30-digits",
+            "(30) is the derivative of (29), at x = 200 and 700 for two laws with ℓ_C = 500",
+            r"T'(x) = \frac{d}{dx}\mathbb E[T(q(x))]",
+            "eq. (30)",
+            lambda: derivative,
+            check_derivative_digits,
+            {
+                "q′ left out of A": lambda: lambda two, slope, hazard: derivative(two, sp.S.One, hazard),
+                "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
+            },
+            method="digits",
+        ),
+        Entry(
+            "A",
+            "A = q′ [λ(1 + F̄_L ρ/(1 − ρ))/(1 − ρ_1) Q + γ + ρ/(1 − ρ) + λγF̄_L/(1 − ρ)² (q + d_1)]",
+            r"A(x) = q'(x)\Bigl[\frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}Q + \gamma"
+            r" + \frac{\rho}{1-\rho} + \frac{\lambda\gamma\bar F_L}{(1-\rho)^2}(q+d_1)\Bigr]",
+            "appendix A",
+            lambda: part_A,
+            check_A,
+            {
+                "1 − ρ for (1 − ρ)²": lambda: (
+                    lambda two, slope: (
+                        part_A(two, slope)
+                        - slope * lam * gamma * two.tail * two.rho / (1 - two.rho) ** 2 * (two.theta + two.d_1)
+                    )
+                ),
+                "γ left out": lambda: lambda two, slope: part_A(two, slope) - slope * gamma,
+                "E[S²] for E[S_2] in Q": lambda: lambda two, slope: part_A(two, slope, square_for_mean(two)),
+                "q′ left out": lambda: lambda two, slope: part_A(two, sp.S.One),
+            },
+        ),
+        Entry(
+            "B",
+            "B = λ(1 + F̄_L ρ/(1 − ρ))/(1 − ρ_1) γ²q²/2 + γq + ρ/(1 − ρ) (q + d_1) + λγF̄_L q/(1 − ρ)² (q + d_1)",
+            r"B(x) = \frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}\frac{\gamma^2q^2}{2} + \gamma q"
+            r" + \frac{\rho}{1-\rho}(q+d_1) + \frac{\lambda\gamma\bar F_Lq}{(1-\rho)^2}(q+d_1)",
+            "appendix A",
+            lambda: lambda two, slope: part_B(two),
+            check_B,
+            {
+                "γ² for γ²/2": lambda: (
+                    lambda two, slope: (
+                        part_B(two)
+                        + (
+                            lam
+                            * (1 + two.tail * two.rho / (1 - two.rho))
+                            / (1 - two.rho_1)
+                            * gamma**2
+                            * two.theta**2
+                            / 2
+                        )
+                    )
+                ),
+                "times q′": lambda: lambda two, slope: slope * part_B(two),
+                "γq left out": lambda: lambda two, slope: part_B(two) - gamma * two.theta,
+            },
+        ),
+        Entry(
+            "Q",
+            "Q = d_1 + q − (1 − γ)E[S_2], with E[S_2] and not E[S²]",
+            r"Q(x) = d_1 + q - (1-\gamma)\mathbb E[S_2]",
+            "appendix A, where the print can be read as E[S²]",
+            lambda: lambda two: two.Q,
+            check_Q,
+            {
+                "E[S²] for E[S_2]": lambda: square_for_mean,
+                "γ for 1 − γ": lambda: lambda two: two.d_1 + two.theta - gamma * two.mean_2,
+                "q left out": lambda: lambda two: two.Q - two.theta,
+            },
+        ),
+        Entry(
+            "B-positive",
+            "B(x) > 0 for x > 0 and 0 < ρ < 1",
+            r"B(x) > 0",
+            "section 4.3, after eq. (30)",
+            lambda: lambda two, slope: part_B(two),
+            check_positive,
+            {"A(x) > 0": lambda: part_A, "with −γq": lambda: lambda two, slope: part_B(two) - 2 * gamma * two.theta},
+        ),
+    )
