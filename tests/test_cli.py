@@ -239,6 +239,16 @@ def test_optimize_refuses_other_objectives(objective: str) -> None:
     assert refusal("optimize", *SMALL, "--levels", "2", "--objective", objective).startswith("--objective ")
 
 
+def test_optimize_says_which_quanta_are_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["optimize", *SMALL, "--gamma", "0.1", "--levels", "2", "--certify"]
+    assert "proved to lie within" in run(*words)[1]
+    assert "not proved" not in run(*words)[1]
+    monkeypatch.setattr("mlptsym.numeric.certify.WORK", 0)
+    ((low, high),) = answer(*words)["open_quanta"]
+    row = next(line for line in run(*words)[1].splitlines() if "not proved for quanta" in line)
+    assert row.split(maxsplit=4)[4] == f"{low:.6g} to {high:.6g}, so that E[S] is the lower bound"
+
+
 def test_optimize_certifies_the_mean_only() -> None:
     words = refusal("optimize", *SMALL, "--levels", "2", "--objective", "p99", "--certify")
     assert words == "--objective p99: must be mean, with --certify and --unequal"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -186,8 +187,10 @@ def optimize(
         ("mean response time", format_number(optimum.mean_response_time)),
     ]
     if certify:
-        bounds = ("open" if bound is None else f"{bound:.10g}" for bound in (optimum.lower, optimum.upper))
+        bounds = (f"{bound:.10g}" for bound in (optimum.lower, optimum.upper) if bound is not None)
         rows.append(("  proved to lie within", ", ".join(bounds)))
+    if optimum.open_quanta:
+        rows.append(("  not proved for quanta", f"{_ranges(optimum.open_quanta)}, so that E[S] is the lower bound"))
     if own is not None:
         rows += [
             ("best unequal quanta", ", ".join(map(format_number, own.quanta)) or "none (fcfs)"),
@@ -253,6 +256,19 @@ def read_objective(text: str) -> str | dict[str, float]:
     if len(weights) < len(pairs):
         refuse("objective", text, "weights for different names")
     return weights
+
+
+def _ranges(ranges: Sequence[tuple[float, float]], most: int = 3) -> str:
+    """The widest of some ranges, in order, and how many more there are.
+
+    Examples
+    --------
+    >>> _ranges([(0, 1), (2, 9), (10, 11.5), (12, 13)]), _ranges([(700, math.inf)])
+    ('0 to 1, 2 to 9, 10 to 11.5 and 1 more', '700 to inf')
+    """
+    widest = sorted(sorted(ranges, key=lambda ends: ends[0] - ends[1])[:most])
+    text = ", ".join(f"{format_number(low)} to {format_number(high)}" for low, high in widest)
+    return text if len(ranges) <= most else f"{text} and {len(ranges) - most} more"
 
 
 def _per_cent(gain: float | None) -> str:

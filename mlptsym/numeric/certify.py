@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,11 +34,11 @@ TOLERANCE = 1e-6
 DEPTHS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
 FEW = 12
 MOST_LEVELS = 20_000
-MOST_MASSES = 500
-MOST_PIECES = 3_000
+MOST_PIECES = 30_000
 WORK = 300_000  # levels evaluated, about two minutes
 FIRST_RATIO = 1.25
-NARROW = 1e-8
+# parts of θ: what is not divided further, and what is not where E[T] seems to be below the target
+NARROW, FINE = 1e-8, 1e-2
 FAR, SMALL = 2.0**200, 2.0**20
 
 
@@ -51,7 +52,7 @@ class Certificate:
         The minimum lies between them.
     open_quanta : tuple of (float, float)
         Ranges of θ on which E[T] is not proved to be above ``upper`` less 1e-6 of it, because of the work that takes or
-        because the bounds do not reach there; if there are any, ``lower`` is the trivial bound E[S], or 0.
+        because the bounds do not reach there; if there are any, ``lower`` is the trivial bound E[S].
     """
 
     lower: float
@@ -79,6 +80,7 @@ def certified_minimum(queue: Queue, levels: float, quantum: float) -> Certificat
     Notes
     -----
     Upper bound: E[T] at the quantum, for k = ∞ with the bound of `mlptsym.symbolic.remainder` on the levels left out.
+    Where E[T] turns out to be smaller elsewhere, these quanta stay open.
     Lower bound, on a partition of (0, ∞):
 
     - large θ: E[T] ≥ E[S] + λE[min(S, θ)²]/(2(1 − λE[min(S, θ)])), which grows with θ;
@@ -92,18 +94,18 @@ def certified_minimum(queue: Queue, levels: float, quantum: float) -> Certificat
     levels = validation.levels("levels", levels, at_least=2)
     quantum = validation.number("quantum", quantum, at_least=0, infinite=True)
     everything = ((0.0, math.inf),)
-    if len(queue.size.atoms) > MOST_MASSES:
-        return Certificate(0.0, math.inf, everything)
     with working_precision():
         model = Enclosure(queue, levels)
         if model.rate * model.totals[1] >= 1:
             return Certificate(math.inf, math.inf, ())
-        if MOST_LEVELS < levels < math.inf or not model.rate * model.totals[1] < 1:
+        if not model.rate * model.totals[1] < 1:
             return Certificate(_below(model.totals[1]), math.inf, everything)
+        fcfs = model.fcfs() if queue.size.moment_limit > 2 else None
         if not queue.size.moment_limit > moments_needed(queue, levels):  # E[T] is infinite for every quantum
-            fcfs = model.fcfs() if queue.size.moment_limit > 2 else None
             return Certificate(math.inf, math.inf, ()) if fcfs is None else Certificate(_below(fcfs), _above(fcfs), ())
-        return _Proof(model, quantum).certificate()
+        if MOST_LEVELS < levels < math.inf:
+            return Certificate(_below(model.totals[1]), math.inf if fcfs is None else _above(fcfs), everything)
+        return _Proof(model, quantum).certificate(fcfs)
 
 
 @dataclass
@@ -115,9 +117,9 @@ class _Proof:
     work: int = 0
     open_quanta: list[tuple[float, float]] = field(default_factory=list)
 
-    def certificate(self) -> Certificate:
+    def certificate(self, fcfs: Any | None) -> Certificate:
+        """Of the smallest E[T], with that of FCFS if it is finite."""
         model = self.model
-        fcfs = model.fcfs() if model.queue.size.moment_limit > 2 else None
         upper = self._upper(fcfs)
         if upper is None:
             return Certificate(_below(model.totals[1]), math.inf, ((0.0, math.inf),))
@@ -155,30 +157,30 @@ class _Proof:
             return
         theta = exact(self.quantum or self.model.queue.mean_service_time / 64)
         yield theta
-        for age_ in self.model.breaks():
+        for age_ in self.model.breaks:
             number = round(_number(age_ / theta))
             if 1 <= number < self.model.levels and abs(age_ / number - theta) < theta * exact(1e-12):
                 yield age_ / number
 
     def _value(self, theta: Any, corners: tuple[Any, ...]) -> Any | None:
-        """E[T] at a point, enclosed, with what is left out bounded."""
-        model = self.model
-        if model.levels < math.inf:
-            return constant(model.response(model.sums(theta, corners, int(model.levels) - 1, closed=True)))
+        """E[T] at a point, enclosed from above, with what is left out bounded."""
         rows = self._rows(corners, 2)
         while True:
-            sums = model.sums(theta, corners, rows, closed=False)
-            value = constant(model.response(sums))
-            if sums.complete:
-                return value
-            bound = constant(model.left_out(sums, theta, "most"))
-            load = model.rate * constant(model.left_out(sums, theta, "most_work"))
-            least = constant(model.left_out(sums, theta, "least")) if self._on_line(sums, corners) else bound * 0
-            if load < 1 and bound - least < value * exact(TOLERANCE / 1000):
-                return value + bound
+            least, sums = self._lower_series(theta, corners, rows)
+            most = self._most(sums, theta)
+            close = most is not None and most - constant(least) < most * exact(TOLERANCE / 1000)
+            if sums.complete or close or 2 * rows > MOST_LEVELS:
+                return most
             rows *= 2
-            if rows > MOST_LEVELS:
-                return value + bound if load < 1 else None
+
+    def _most(self, sums: Sums, theta: Any) -> Any | None:
+        """E[T] at a point, with the most that the levels left out may add; None if with these it may be infinite."""
+        model = self.model
+        value = constant(model.response(sums))
+        if sums.complete:
+            return value
+        load = model.rate * constant(model.left_out(sums, theta, "most_work"))
+        return value + constant(model.left_out(sums, theta, "most")) if load < 1 else None
 
     def _on_line(self, sums: Sums, corners: tuple[Any, ...]) -> bool:
         """Whether restore costs are on their bounding line from t_{N−1} on."""
@@ -186,7 +188,9 @@ class _Proof:
         return window is None or bool(corners[0] * (len(sums.probability) - 1) >= window)
 
     def _rows(self, corners: tuple[Any, ...], stage: int) -> int:
-        """How many levels to sum one by one for k = ∞, the more the higher the stage."""
+        """How many levels to sum one by one: all before the last, or for k = ∞ the more the higher the stage."""
+        if self.model.levels < math.inf:
+            return int(self.model.levels) - 1
         window = 0.0 if self.model.window is None else _number(self.model.window / corners[0])
         needed = level_depth(self.model.queue, np.array([_number(corners[1])]), DEPTHS[stage])[0]
         return int(min(max(needed, 3), max(FEW * 5**stage, window + FEW)))
@@ -245,19 +249,17 @@ class _Proof:
 
     def _pieces(self, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
         """Intervals of moderate ratio without a break inside, the smallest quanta first."""
-        breaks = self.model.breaks()
-        most = min(self.model.levels - 1, 2 * MOST_PIECES)
-        cuts = sorted(
-            {low, high}
-            | {
-                age_ / number
-                for age_ in breaks
-                for number in range(1, int(min(most, _number(age_ / low))) + 1)
-                if low < age_ / number < high
-            }
-        )
-        if len(cuts) > MOST_PIECES:
-            cuts = cuts[-MOST_PIECES:]
+        breaks, cuts, least = self.model.breaks, [high], low
+        for number in itertools.count(1):
+            if number >= self.model.levels or not breaks or breaks[-1] <= least * number:
+                break
+            inside = breaks[bisect_right(breaks, least * number) : bisect_left(breaks, high * number)]
+            cuts += [age_ / number for age_ in inside]
+            if len(cuts) > 2 * MOST_PIECES:
+                cuts = sorted(set(cuts))[-MOST_PIECES:]
+                least = cuts[0]
+        cuts = sorted({low, *cuts})[-MOST_PIECES:]
+        if cuts[0] > low:
             self.open_quanta.append((_number(low), _number(cuts[0])))
         for left, right in itertools.pairwise(cuts):
             count = math.ceil(math.log(_number(right / left)) / math.log(FIRST_RATIO))
@@ -269,16 +271,19 @@ class _Proof:
     def _bounded(self, low: Any, high: Any, stage: int, target: Any) -> str:
         """Whether E[T] is proved to be above the target on an interval, or what to do about it."""
         model = self.model
-        infinite = model.levels == math.inf
         narrow = bool(high - low < low * exact(NARROW))
         middle = (low + high) / 2
         corners = (low, middle, high)
-        rows = self._rows(corners, stage) if infinite else int(model.levels) - 1
+        rows = self._rows(corners, stage)
         try:
             theta, place = model.interval(middle, middle)
             centre, sums = self._lower_series(theta, place, rows)
-            if not centre[0].lower() >= target and infinite and stage + 1 < len(DEPTHS):
-                return "deeper"
+            if not centre[0].lower() >= target:
+                most = None if sums.complete else self._most(sums, theta)
+                if not sums.complete and stage + 1 < len(DEPTHS) and (most is None or most >= target):
+                    return "deeper"
+                # nothing that holds the middle can be proved
+                return "open" if high - low < low * exact(FINE) else "divide"
             theta, place = model.interval(low, high)
             whole, _ = self._lower_series(theta, place, rows, sums)
         except (UnstableError, StraddlingError):

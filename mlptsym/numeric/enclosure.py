@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from mlptsym.laws.base import HIGHEST_ORDER
-from mlptsym.numeric.intervals import Walker, exact
+from mlptsym.laws.empirical import Empirical
+from mlptsym.numeric.intervals import SampleMoments, Walker, exact
 from mlptsym.numeric.queue import Queue
 from mlptsym.symbolic.memory import MEMORY_LAWS, restore_cost_at
 from mlptsym.symbolic.moments import UpperMoment
@@ -126,7 +127,7 @@ class Enclosure:
         self.queue, self.levels = queue, levels
         law_size, memory = queue.size, queue.memory
         kind, lengths = law_size.kind
-        law = kind.formulas(*lengths)
+        law = None if kind is Empirical else kind.formulas(*lengths)
         memory_law = MEMORY_LAWS[type(memory).__name__]()
         threshold, factor = queue.slowdown
         self.is_slowed = (threshold, factor) != (0.0, 1.0)
@@ -136,7 +137,7 @@ class Enclosure:
             slowdown_threshold: threshold,
             slowdown_factor: factor,
             preemption_cost: queue.preemption_cost,
-            **dict(zip(law.parameters, law_size.parameters, strict=True)),
+            **({} if law is None else dict(zip(law.parameters, law_size.parameters, strict=True))),
             **dict(zip(memory_law.parameters, memory_values, strict=True)),
         }
         names = list(numbers)
@@ -152,9 +153,15 @@ class Enclosure:
         self._service_time = Walker([service_time()], [*names, size])
         self._cost = Walker([restore_cost_at(memory_law)], [*names, age])
         # a level needs orders 0 … 2, what is left out the third as well
-        self._size_moments = {
-            orders: Walker([law.upper_moment(n) for n in range(orders)], [*names, point]) for orders in (3, ORDERS)
-        }
+        self._size_moments: dict[int, Walker | SampleMoments]
+        if law is None:
+            samples = SampleMoments(law_size.parameters, ORDERS)
+            self._size_moments, totals = dict.fromkeys((3, ORDERS), samples), samples.totals()
+        else:
+            self._size_moments = {
+                orders: Walker([law.upper_moment(n) for n in range(orders)], [*names, point]) for orders in (3, ORDERS)
+            }
+            totals = Walker([law.moment(n) for n in range(ORDERS)], names).at(self._balls)
         self._of_service = {
             (orders, slowed): Walker(
                 [service_upper_moment(n, point, slowed=slowed) for n in range(orders)],
@@ -191,7 +198,6 @@ class Enclosure:
         self._left_out = {name: Walker([getattr(left, name)], inputs) for name in ("most_work", "most", "least")}
         line = Walker([preemption_cost * value for value in memory_law.line], names)
         self._line = line.at(self._balls)
-        totals = Walker([law.moment(n) for n in range(ORDERS)], names).at(self._balls)
         at_threshold_inputs = self._with(self._balls[1], (self.threshold,) * 3)
         self._at_threshold = self._size_moments[ORDERS].at(*at_threshold_inputs) if self.is_slowed else []
         self.totals = totals
@@ -216,7 +222,7 @@ class Enclosure:
         inputs, exact_inputs = self._with(t, corners)
         (x,) = self._size_at.at(inputs, exact_inputs)
         x_corners = tuple(self._size_at.exactly(corner)[0] for corner in exact_inputs)
-        here = self._size_moments[orders].at(*self._with(x, x_corners))
+        here = self._size_moments[orders].at(*self._with(x, x_corners))[:orders]
         if not self.is_slowed:
             return here
         slowed = bool(x_corners[1] > self.threshold)
@@ -394,8 +400,9 @@ class Enclosure:
             total = total + probability * self._waiting.at(inputs)[0]
         return total.lower()
 
+    @cached_property
     def breaks(self) -> list[Any]:
-        """Attained service where S or c is not smooth, exactly."""
+        """Attained service where S or c is not smooth, exactly, increasing."""
         places = [exact(value) for value in (*self.queue.size.density_jumps, *self.queue.size.atoms)]
         if self.is_slowed:
             places.append(self.threshold)

@@ -8,8 +8,10 @@ of an interval of θ holds on all of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import sympy as sp
@@ -17,7 +19,7 @@ import sympy as sp
 from mlptsym.symbolic.moments import Indicator
 from mlptsym.symbolic.special import RegularizedUpperGamma
 
-__all__ = ["UndecidedError", "Walker", "exact"]
+__all__ = ["SampleMoments", "UndecidedError", "Walker", "exact"]
 
 # a ball, a series of balls, or an exact rational number
 Value = Any
@@ -158,6 +160,45 @@ class Walker:
             return lambda run: one if _sign(left, right, run) > 0 else zero
         smaller = isinstance(node, sp.Min)
         return lambda run: (left if (_sign(left, right, run) <= 0) == smaller else right)(run)
+
+
+class SampleMoments:
+    """Upper partial moments M_0, M_1, … of equally likely samples: sums over those that are larger, found by bisection.
+
+    The law's SymPy expressions have a term for each sample, which takes too long for more than a few hundred.
+
+    Parameters
+    ----------
+    samples : iterable of float
+        Increasing.
+    orders : int
+        How many moments.
+    """
+
+    def __init__(self, samples: Iterable[float], orders: int) -> None:
+        self._samples = [exact(sample) for sample in samples]
+        count = len(self._samples)
+        # sums over the largest 0, 1, … samples
+        self._sums = [
+            list(accumulate((sample**n / count for sample in reversed(self._samples)), initial=exact(0.0)))
+            for n in range(orders)
+        ]
+
+    def totals(self) -> list[Value]:
+        """The moments of all samples."""
+        from flint import arb
+
+        return [arb(sums[-1]) for sums in self._sums]
+
+    def at(self, _values: Sequence[Value], corners: Corners) -> list[Value]:
+        """As `Walker.at`, with the point as the last of the inputs."""
+        from flint import arb
+
+        low, inside, high = (corner[-1] for corner in corners)
+        if low < high and bisect_right(self._samples, low) < bisect_left(self._samples, high):
+            raise UndecidedError("a sample inside the interval")
+        larger = len(self._samples) - bisect_right(self._samples, inside)
+        return [arb(sums[larger]) for sums in self._sums]
 
 
 def _sign(left: Step, right: Step, run: _Run) -> int:
