@@ -308,6 +308,19 @@ class TestArguments:
         with pytest.raises(ParameterError):
             distribution(PAPER, mq.CappedGittins(preemptions=1))
 
+    def test_what_would_take_minutes(self) -> None:
+        """Said before it is begun: 8192 levels with a cost of their own each, that oscillate a hundred times."""
+        size = mq.Weibull(0.16, 1000 / math.gamma(1 + 1 / 0.16))
+        policy = mq.MLPT(quantum=185_000.0, levels=math.inf)
+        result = distribution(mq.Queue(size, 0.8 / size.mean, preemption_cost=1e-9), policy)
+        with pytest.raises(
+            ParameterError, match=r"^levels = 8192 .* fewer, or their quanta longer: .* near 6\.55e\+04"
+        ):
+            result.cdf(50_000.0)
+        assert not result._octaves
+        without = distribution(mq.Queue(size, 0.8 / size.mean), policy)
+        assert without.cdf(50_000.0) == pytest.approx(0.4208, abs=1e-4)
+
 
 LAWS = st.sampled_from([law(*law.examples[0]) for law in size_laws().values()])
 

@@ -11,9 +11,9 @@ from scipy import special
 import mlptsym as mq
 from mlptsym.numeric.inversion import Frequencies, SlowFactor
 from mlptsym.numeric.jumps import Arrivals, Bends, bent
-from mlptsym.numeric.response_moments import _limit
+from mlptsym.numeric.response_moments import _limit, level_moments
 from mlptsym.numeric.service_measure import ServiceMeasure, thinned
-from mlptsym.numeric.waiting_transform import Levels, level_transforms
+from mlptsym.numeric.waiting_transform import Levels, _alike, _near, _sum_of_tails, level_transforms
 from mlptsym.symbolic.moments import UpperMoment
 from mlptsym.symbolic.symbols import arrival_rate, boundary, cost
 from mlptsym.symbolic.transform import PartialTransform, argument, response_transform, stretched
@@ -190,6 +190,56 @@ class TestTransforms:
                 exact = complex(expression(s, sigma))
                 found = here.ahead * here.piece * frequencies.points * levels.probability[here.level]
                 assert abs(found[index] - exact) < 1e-12
+
+    @pytest.mark.parametrize(
+        ("law", "policy", "memory"),
+        [
+            (mq.Exponential(1.0), mq.MLPT(quantum=0.7, levels=math.inf), mq.LinearMemory()),
+            (mq.LogNormal(0, 0.9), mq.MLPT(quantum=0.4, levels=500), mq.SaturatingMemory(1.0, 2.0)),
+            (mq.LogNormal(0, 0.02), mq.MLPT(quantum=0.1, levels=math.inf), mq.AffineMemory(1.0, 0.1)),
+            (mq.Uniform(0.5, 9.5), mq.MLPT(quantum=0.25, levels=math.inf), mq.SaturatingMemory(1.0, 1.0)),
+            (mq.Empirical([0.5, 1.0, 6.0, 6.0, 40.0]), mq.MLPT(quantum=0.75, levels=60), mq.SaturatingMemory(1.0, 1.0)),
+        ],
+        ids=str,
+    )
+    def test_alike_levels_are_taken_together(
+        self, law: mq.Exponential, policy: mq.MLPT, memory: mq.LinearMemory
+    ) -> None:
+        """Σ ∫ e^{−sy} P(S > t + y) dy of levels of the same length and cost is that of each."""
+        queue = mq.Queue(
+            law, 0.3 / law.mean, 3 * law.mean, 0.7, 0.02 if isinstance(memory, mq.SaturatingMemory) else 0.0, memory
+        )
+        levels = Levels.of(queue, policy, mq.solve(queue, policy).effective_load)
+        frequencies = Frequencies(20 * law.mean, 384)
+        near = _near(levels, frequencies)
+        alone, alike = _alike(levels, near)
+        assert alike and sorted([*alone, *np.concatenate(alike)]) == near.tolist()
+        for group in alike:
+            places, masses = _sum_of_tails(levels, group, frequencies)
+            ages, weights, owner = levels.measure.nodes(levels.start[group], levels.end[group], frequencies.width)
+            one_by_one = weights @ frequencies.exponentials(ages - levels.start[group][owner])
+            np.testing.assert_allclose(
+                masses @ frequencies.exponentials(places), one_by_one, rtol=0, atol=1e-14 * masses.sum()
+            )
+
+
+@pytest.mark.parametrize("sigma", [0.3, 0.01, 0.001, 1e-4])
+@pytest.mark.parametrize("quantum", [0.0999, 0.03])
+def test_moments_by_level_of_a_law_narrower_than_a_level(sigma: float, quantum: float) -> None:
+    """E[T | J = j] by the series of the transform is that of theorem 4.5, also where the tail falls within a level."""
+    queue = mq.Queue(mq.LogNormal(0, sigma), 0.5, preemption_cost=0.01)
+    policy = mq.MLPT(quantum=quantum, levels=200)
+    table, moments = mq.level_table(queue, policy), level_moments(queue, policy.boundaries(math.inf), closed=True)
+    told = table.probability > 1e-3
+    found = (moments.first / moments.probability)[table.level[told] - 1]
+    np.testing.assert_allclose(found, table.response_time[told], rtol=1e-9)
+
+
+def test_panels_of_a_law_that_falls_in_the_middle_of_one() -> None:
+    """By symmetry 16 nodes on (0, 2) integrate the tail of a narrow law about 1 rightly, and nothing else."""
+    measure = ServiceMeasure.of(mq.Queue(mq.LogNormal(0, 0.001), 0.5))
+    ages, weights, _ = measure.nodes(np.array([0.0]), np.array([measure.end]), 1.0)
+    assert weights @ ages == pytest.approx(math.exp(2e-6) / 2, rel=1e-13)
 
 
 def test_aitken_continues_sums_of_geometric_errors() -> None:

@@ -21,7 +21,7 @@ from mlptsym.numeric.queue import Queue
 from mlptsym.numeric.response import Solution, solve
 from mlptsym.numeric.response_moments import LevelMoments, level_moments, second_moment, second_moment_needs
 from mlptsym.numeric.saturation import DISTRIBUTION, refuse_saturated
-from mlptsym.numeric.waiting_transform import Levels, LevelTransform, level_transforms
+from mlptsym.numeric.waiting_transform import Levels, LevelTransform, effort, level_transforms
 
 __all__ = ["LevelDistribution", "ResponseTimeDistribution", "response_time_distribution"]
 
@@ -39,6 +39,7 @@ NOTHING, EARLIEST = 1e-13, 1e-40
 OCTAVE, FAR = 2.0, 1e30
 OCCUPIED = 1e-12
 BATCH = 2**20
+MOST_POINTS = 4e6
 
 
 def response_time_distribution(queue: Queue, policy: Policy) -> ResponseTimeDistribution:
@@ -133,7 +134,8 @@ class ResponseTimeDistribution:
         ParameterError
             If a time is negative or no number, or finite and beyond the latest one that is computed: 1e16 mean service
             times, or less if a job may enter more than 1024 levels by then; or if it is below 1e-40 mean service times
-            and more than 1e-13 of all jobs are so short.
+            and more than 1e-13 of all jobs are so short; or if the policy has so many levels, of which so many
+            pieces of time have to be told apart, that this would take minutes.
         """
         return self._cdf(t, None)
 
@@ -148,7 +150,7 @@ class ResponseTimeDistribution:
         Raises
         ------
         ParameterError
-            If a probability is outside this range, or its quantile beyond the latest time (see `cdf`).
+            If a probability is outside this range, or its quantile at a time that `cdf` refuses.
         """
         return self._quantile(p, None)
 
@@ -359,11 +361,13 @@ class _Octave:
     def resolved(cls, levels: Levels, horizon: float) -> _Octave:
         """With as many frequencies as it takes."""
         frequencies = Frequencies(horizon, FEWEST_FREQUENCIES)
+        _refuse_effort(levels, frequencies)
         transforms = list(level_transforms(levels, frequencies))
         while True:
             octave = cls._from_transforms(levels, frequencies, transforms)
             if octave._unsettled() <= SETTLED or frequencies.count == MOST_FREQUENCIES:
                 return octave
+            _refuse_effort(levels, frequencies.above)
             above = level_transforms(levels, frequencies.above)
             transforms = [here.continued(further) for here, further in zip(transforms, above, strict=True)]
             frequencies = Frequencies(horizon, 2 * frequencies.count)
@@ -407,6 +411,18 @@ class _Octave:
             self.bend_height * weights[self.bend_owner]
         )
         return values
+
+
+def _refuse_effort(levels: Levels, frequencies: Frequencies) -> None:
+    """Refuse an octave that would take minutes, before it is begun."""
+    points = effort(levels, frequencies)
+    if points > MOST_POINTS:
+        validation.refuse(
+            "levels",
+            len(levels.start),
+            f"fewer, or their quanta longer: the distribution at times near {frequencies.horizon:.3g} would take "
+            f"{points:.2g} points of {len(levels.start)} levels, over {MOST_POINTS:.0e}",
+        )
 
 
 def _roots(cdf: Callable[[Floats], Any], chances: Floats, guess: Floats, longest: float) -> Floats:

@@ -344,7 +344,7 @@ def _tail_jumps(levels: Levels, level: int) -> tuple[tuple[Floats, Floats], tupl
         heights = [np.append(heights[0], -measure.masses[upper]), np.append(heights[1], -measure.masses[~upper])]
     finite = [np.isfinite(place) & (height != 0) for place, height in zip(places, heights, strict=True)]
     work, lower = ((p[kept], h[kept]) for p, h, kept in zip(places, heights, finite, strict=True))
-    return work, lower
+    return work, _merged(*lower, np.zeros(lower[0].shape))[:2]  # many levels have the same width
 
 
 def _work_singularities(levels: Levels, level: int) -> Terms:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mlptsym.compile import compiled
 from mlptsym.numeric.policies import Policy
 from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.service_measure import ServiceMeasure
 
 __all__ = ["LevelMoments", "level_moments", "second_moment", "second_moment_needs"]
 
@@ -104,8 +105,8 @@ def _far_levels(queue: Queue, edges: Floats) -> NDArray[np.bool_]:
     """Levels far out, in which the tail is smooth: differences of moments have few digits there."""
     if not queue.size.smooth:
         return np.zeros(len(edges) - 1, dtype=bool)
-    bend = float(queue.service_time(queue.slowdown[0]))
-    far: NDArray[np.bool_] = edges[:-1] >= np.maximum(FAR * np.diff(edges), bend)
+    far = edges[:-1] >= FAR * np.diff(edges)
+    far[far] = ServiceMeasure.of(queue).on_panels(edges[:-1][far], edges[1:][far])
     return far
 
 

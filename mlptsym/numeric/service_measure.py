@@ -146,7 +146,7 @@ class ServiceMeasure:
 
     @classmethod
     def of(cls, queue: Queue) -> ServiceMeasure:
-        """Prepare a queue's law; panels are halved until each integral of the tail is what its closed form gives."""
+        """Prepare a queue's law; panels are halved until integrals of the tail are what its closed form gives."""
         return _prepared(Queue(queue.size, 1.0, *queue.slowdown))
 
     @classmethod
@@ -177,8 +177,9 @@ class ServiceMeasure:
         low, high = edges[:-1], edges[1:]
         allowed = PANEL_ERROR * self.queue.mean_service_time
         for _ in range(MOST_HALVINGS):
-            _, weights = self._panels(low, high, GAUSS)
-            wrong = np.abs(weights.sum(axis=1) - (self._excess(low) - self._excess(high))) > allowed
+            # a fall of the tail in the middle of a panel is integrated rightly by symmetry: that of one half is not
+            wrong = self._error(low, high) > allowed
+            wrong |= self._error(low, (low + high) / 2) > allowed
             done.append(low[~wrong])
             low, high = low[wrong], high[wrong]
             if not len(low):
@@ -186,6 +187,11 @@ class ServiceMeasure:
             middle = (low + high) / 2
             low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
         return np.sort(np.concatenate([*done, low]))
+
+    def _error(self, low: Floats, high: Floats) -> Floats:
+        _, weights = self._panels(low, high, GAUSS)
+        error: Floats = np.abs(weights.sum(axis=1) - (self._excess(low) - self._excess(high)))
+        return error
 
     def _excess(self, ages: Floats) -> Floats:
         """E[(S − t)⁺]."""
@@ -217,6 +223,12 @@ class ServiceMeasure:
         threshold, factor = self.queue.slowdown
         sizes = self.queue.size_at(ages)
         return self.queue.size.density(sizes) * np.where(sizes >= threshold, factor, 1.0)
+
+    def on_panels(self, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
+        """Whether each level lies on one panel: the tail is smooth across it."""
+        following = np.searchsorted(self.edges, starts, side="right")
+        smooth: NDArray[np.bool_] = following == np.searchsorted(self.edges, ends, side="left")
+        return smooth
 
     def nodes(self, starts: Floats, ends: Floats, width: float) -> tuple[Floats, Floats, NDArray[np.int64]]:
         """Points and weights for integrals against P(S > t) dt over levels.
