@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from numbers import Real
@@ -31,6 +32,7 @@ __all__ = [
     "numbers",
     "path",
     "points",
+    "readable",
     "refuse",
     "sequence",
 ]
@@ -86,6 +88,21 @@ def shown(value: object, width: int = 60) -> str:
         text = f"<{type(value).__name__}>"
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def readable(path: str) -> str:
+    r"""A path as people read it: in UTF-8 whatever the locale, bytes that are none as escapes.
+
+    Examples
+    --------
+    >>> readable("gr\udcc3\udcb6\udcc3\udc9fe.csv"), readable("gr\udcf6\udcdfe.csv")
+    ('größe.csv', 'gr\\xf6\\xdfe.csv')
+    """
+    return re.sub(
+        "[\udc80-\udcff]+",
+        lambda found: found.group().encode(errors="surrogateescape").decode(errors="backslashreplace"),
+        path,
+    )
 
 
 def refuse(name: str, value: object, allowed: str) -> NoReturn:

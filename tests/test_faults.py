@@ -153,9 +153,9 @@ print(mq.simulate(queue, mq.FCFS(), jobs=100, warmup=0, seeds=2).mean > 0)"""
 def test_hostile_surroundings(tmp_path: Path) -> None:
     """No home, no place for numba's cache, a read-only working folder, a kernelspec that points elsewhere, ASCII.
 
-    The batch is on paths and has names that ASCII cannot spell.
+    The batch is on paths that no encoding spells, and has names that ASCII cannot spell.
     """
-    base = tmp_path / "mit Ümläuten {x} 'q' $HOME"
+    base = tmp_path / os.fsdecode("mit Ümläuten {x} 'q' $HOME ".encode() + b"\xf6")
     notebook(base / "notebooks", "fig01_draws", SIMULATE, DRAW)
     scenarios = scenario_file(base / "szenarien.yaml", "scenarios:\n- {name: größe ∞, notebooks: fig01}\n")
     kernels = base / "jupyter" / "kernels" / "python3"

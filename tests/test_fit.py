@@ -19,6 +19,7 @@ from scipy import stats
 import mlptsym as mq
 from mlptsym import ParameterError
 from mlptsym.cli import main
+from mlptsym.figures.record import write_whole
 from mlptsym.fitting import recommend as recommending
 from mlptsym.fitting.drawing import draw_sizes
 from mlptsym.fitting.fit import TraceFit, fit_trace, reading_notes
@@ -332,12 +333,12 @@ class Page(HTMLParser):
         self.words += data
 
 
-HOSTILE = "<script>alert(1)</script>$\\frac{$.csv"
+HOSTILE = "<script>alert(1)</script>$\\frac{$\udcc3\udc9f\udcf6.csv"
 
 
 @pytest.fixture(scope="module")
 def hostile(whole: TraceFit) -> TraceFit:
-    """Of a trace whose name means something to a browser and to whoever sets mathematics."""
+    """Of a trace whose name means something to a browser and to whoever sets mathematics, and has a byte that is no text."""
     return replace(whole, trace=replace(whole.trace, path=HOSTILE))
 
 
@@ -371,6 +372,11 @@ class TestReport:
 
     def test_names_from_outside_are_escaped(self, text: str) -> None:
         assert "<script>" not in text and "&lt;script&gt;" in text
+
+    def test_names_that_are_no_text_are_written_as_text(self, text: str, tmp_path: Path) -> None:
+        """As people read them, under any locale, and their own bytes as escapes."""
+        assert "ß\\xf6.csv" in text and text.encode().decode() == text
+        assert write_whole(tmp_path / "ß.html", "θ \udcf6").read_bytes() == "θ \\udcf6".encode()
 
     def test_same_fit_same_bytes(self, hostile: TraceFit, text: str) -> None:
         again = _embedded(draw_sizes(hostile), "Histogram of the sizes with fitted laws, and their Q–Q plot")

@@ -146,7 +146,8 @@ def land(folder: Path, name: str, record: Record, contents: Mapping[str, bytes],
             ensure_ascii=False,
             allow_nan=False,
         )
-        manifest = _prepared(workshop, text.encode() + b"\n")
+        # An error may name a file whose name is no text: JSON escapes its bytes the same way.
+        manifest = _prepared(workshop, text.encode(errors="backslashreplace") + b"\n")
         former = records[name].outputs if name in records else {}
         for output in {*former, *complete.outputs}:
             place = folder / path_name(output)

@@ -275,5 +275,5 @@ def _collect(out: Path, workshop: Path) -> None:
     if record is not None and record.inputs == inputs and is_whole(out, record):
         return
     found = entries(out)
-    contents = {"index.html": gallery(found).encode(), **tables(out, found)}
+    contents = {"index.html": gallery(found).encode(errors="backslashreplace"), **tables(out, found)}
     land(out, _WHOLE, Record("done", inputs, {}, {}), contents, workshop)

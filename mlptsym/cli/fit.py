@@ -19,6 +19,7 @@ from mlptsym.cli.options import (
 )
 from mlptsym.cli.output import checked, print_json, print_rows
 from mlptsym.parameters import read_number
+from mlptsym.validation import readable
 
 if TYPE_CHECKING:
     from mlptsym.fitting.fit import TraceFit
@@ -180,7 +181,7 @@ def fit(
         return
     _print(found)
     if written is not None:
-        typer.echo(f"\nreport: {written}")
+        typer.echo(f"\nreport: {readable(written)}")
 
 
 def _optional(text: str | None) -> Any:

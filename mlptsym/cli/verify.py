@@ -125,7 +125,7 @@ def _write(path: Path, text: str) -> None:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.encode())
+        write_whole(path, text)
     except OSError as error:
         raise ParameterError("table", str(path), f"a file that can be written ({error.strerror})") from error
 

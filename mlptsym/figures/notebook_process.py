@@ -183,13 +183,15 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], kernel: K
     """
     import papermill
 
-    partial = kernel.scratch / "notebook.ipynb"
+    # papermill writes the name of what it reads into what it writes, also one that is no text.
+    copied, partial = kernel.scratch / "source.ipynb", kernel.scratch / "notebook.ipynb"
     partial.unlink(missing_ok=True)
     failed = target.with_suffix(".failed.ipynb")
     error = None
     try:
+        shutil.copyfile(source, copied)
         papermill.execute_notebook(
-            _literal_path(source),
+            _literal_path(copied),
             _literal_path(partial),
             parameters,
             kernel_name=KERNEL,
@@ -211,7 +213,7 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], kernel: K
         if partial.exists():
             executed = _without_run(read_notebook(partial), read_notebook(source))
             content = json.dumps(executed, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-            write_whole(target if error is None else failed, content.encode())
+            write_whole(target if error is None else failed, content)
     except OSError as problem:
         error = error or f"{target}: {problem.strerror}"
     except ParameterError as problem:  # it was ended while it was written

@@ -329,15 +329,15 @@ def check_figure(figure: object) -> None:
     validation.instance("figure", figure, Figure, "a matplotlib figure")
 
 
-def write_whole(path: Path, content: bytes) -> Path:
+def write_whole(path: Path, content: bytes | str) -> Path:
     """Write a file so that at every moment it is either absent, as it was before, or whole.
 
     Parameters
     ----------
     path : pathlib.Path
         The file.
-    content : bytes
-        All of it.
+    content : bytes or str
+        All of it; a text goes as UTF-8, whatever the locale, and half a character in it as its escape.
 
     Returns
     -------
@@ -351,7 +351,7 @@ def write_whole(path: Path, content: bytes) -> Path:
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        part.write_bytes(content)
+        part.write_bytes(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from mlptsym.fitting.laws import FittedLaw
 from mlptsym.fitting.reading import FAULTS
 from mlptsym.fitting.recommend import Comparison, Outcome, Simulated
 from mlptsym.numeric.policies import Policy
-from mlptsym.validation import ParameterError, refuse
+from mlptsym.validation import ParameterError, readable, refuse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -198,7 +198,7 @@ def write_report(fit: TraceFit, path: str | os.PathLike[str]) -> Path:
     """
     checked_fit(fit)
     target = check_name(path)
-    content = html_report(fit).encode() if target.suffix.lower() == ".html" else _picture(fit)
+    content = html_report(fit) if target.suffix.lower() == ".html" else _picture(fit)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         return write_whole(target, content)
@@ -236,7 +236,9 @@ def _wrapped(sentences: tuple[str, ...]) -> list[str]:
 
 def _title(fit: TraceFit) -> str:
     trace = fit.trace
-    return f"{Path(trace.path).name}: {trace.jobs:,} requests" + (f", {trace.layout} layout" if trace.layout else "")
+    return f"{readable(Path(trace.path).name)}: {trace.jobs:,} requests" + (
+        f", {trace.layout} layout" if trace.layout else ""
+    )
 
 
 def html_report(fit: TraceFit) -> str:
@@ -470,7 +472,7 @@ def _parameter(value: object) -> str:
 def _reading_table(fit: TraceFit) -> str:
     trace = fit.trace
     rows = [
-        ["file", trace.path],
+        ["file", readable(trace.path)],
         ["layout", trace.layout or "none of the known ones"],
         *([name, words] for name, words in columns_in_words(trace)),
         ["rows, usable rows", f"{trace.rows:,}, {trace.jobs:,}"],

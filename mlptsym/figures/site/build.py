@@ -162,7 +162,7 @@ def build_site(out: str | os.PathLike[str] = "site", root: Path | None = None) -
         pages[source.address] = _page(f"# {source.title}", body, "../", links)
     try:
         for address, content in {**pages, "style.css": _style(renderer)}.items():
-            write_whole(target / address, content.encode())
+            write_whole(target / address, content)
     except OSError as error:
         raise _cannot_write(out, error) from error
     return [target / address for address in pages]
