@@ -240,7 +240,7 @@ def test_integrals_over_a_level_are_its_terms() -> None:
             terms.tail: sp.exp(-rate * point),
             terms.density: rate * sp.exp(-rate * point),
             terms.start_tail: sp.exp(-rate * start),
-            terms.cost: cost,
+            terms.costs[0][0]: cost,
         }
         quantum = {symbol: theta for symbol in expression.free_symbols if symbol.name == "theta"}
         return sp.integrate(expression.subs(values).subs(quantum), (terms.fraction, 0, 1))

@@ -191,7 +191,7 @@ class TestMoments:
             **dict(zip(terms.served[1:], served_moments(index, last=last), strict=True)),
             terms.passed: tail(finish),
             terms.length: 0 if last else finish - start,
-            terms.cost: restored,
+            terms.costs[0][0]: restored,
             terms.before: (boundary[index - 1] if index > 1 else 0) + (cost[1] if index > 2 else 0),
         }
         here = piece(index, last=last)

@@ -192,7 +192,7 @@ def _boundary_slopes(
         piece_price_next=piece_price[following],
         square_price=square_price,
         before_price=before_price[following],
-        cost_price=later[second],
+        later_price=later[second],
         piece_next=piece[following],
     ).slope
     return slopes

@@ -17,7 +17,7 @@ from sympy.core.function import ArgumentIndexError
 from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.symbols import service
 
-__all__ = ["Density", "Indicator", "UpperMoment", "expectation", "mean", "tail"]
+__all__ = ["Density", "Indicator", "UpperMoment", "expectation", "mean", "on_interval", "tail"]
 
 
 class Density(sp.Function):
@@ -154,7 +154,7 @@ def expectation(expression: Any, breakpoints: Sequence[Any], variable: sp.Symbol
 def _expectation(expression: sp.Expr, points: tuple[sp.Expr, ...], variable: sp.Symbol) -> sp.Expr:
     result = sp.S.Zero
     for lower, upper in pairwise(points):
-        here = _between(expression, points, points.index(lower), variable)
+        here = on_interval(expression, points, points.index(lower), variable)
         try:
             polynomial = sp.Poly(sp.expand(here), variable)
         except sp.PolynomialError as error:
@@ -167,11 +167,11 @@ def _expectation(expression: sp.Expr, points: tuple[sp.Expr, ...], variable: sp.
     return sp.expand(result)
 
 
-def _between(expression: sp.Expr, points: tuple[sp.Expr, ...], position: int, variable: sp.Symbol) -> sp.Expr:
+def on_interval(expression: sp.Expr, points: tuple[sp.Expr, ...], position: int, variable: sp.Symbol) -> sp.Expr:
     """The expression as it reads while points[position] < variable <= points[position + 1]."""
     if not expression.args or not expression.has(sp.Min, sp.Max, Indicator):
         return expression
-    arguments = [_between(argument, points, position, variable) for argument in expression.args]
+    arguments = [on_interval(argument, points, position, variable) for argument in expression.args]
     if isinstance(expression, (sp.Min, sp.Max)):
         best = arguments[0]
         for other in arguments[1:]:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import sympy as sp
 
 from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_size, piece
+from mlptsym.symbolic.discipline import RESTORING, Discipline
 from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.symbols import arrival_rate, attained, level, restore_cost, service
-from mlptsym.symbolic.waiting import _root, delay_with_new_arrivals, waiting_time, work_balance
+from mlptsym.symbolic.waiting import delay_with_new_arrivals, linear_root, waiting_time, work_balance
 
 __all__ = [
     "CarriedSums",
@@ -41,8 +42,10 @@ def fcfs_response_time() -> sp.Expr:
 
 
 @remembered
-def mean_response_time(levels: int) -> sp.Expr:
+def mean_response_time(levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """E[T] of MLPT with ``levels`` levels at boundaries t_1 < … < t_{k−1}, eqs. (26)–(28).
+
+    The wait d_j and the job's own pieces, S_k^eff in all, follow each other, whatever the discipline.
 
     Examples
     --------
@@ -51,9 +54,9 @@ def mean_response_time(levels: int) -> sp.Expr:
     >>> sp.simplify(mean_response_time(1) - pollaczek_khinchine)
     0
     """
-    total = expectation(effective_size(levels), boundaries(1, levels - 1))
+    total = expectation(effective_size(levels, discipline), boundaries(1, levels - 1))
     for index in range(1, levels + 1):
-        total += completion_probability(index, last=index == levels) * waiting_time(index, levels)
+        total += completion_probability(index, last=index == levels) * waiting_time(index, levels, discipline)
     return total
 
 
@@ -81,11 +84,11 @@ class LevelTerms:
 
 
 @remembered
-def level_terms(index: sp.Expr, *, last: bool = False) -> LevelTerms:
+def level_terms(index: sp.Expr, *, last: bool = False, discipline: Discipline = RESTORING) -> LevelTerms:
     """`LevelTerms` of level ``index``, which may be symbolic; ``last`` for the level that runs to completion."""
     start, end = attained(index - 1), attained(index, last=last)
     points = [point for point in (start, end) if point is not sp.oo and not point.is_zero]
-    here = piece(index, last=last)
+    here = piece(index, last=last, discipline=discipline)
     return LevelTerms(
         probability=completion_probability(index, last=last),
         piece_mean=expectation(here, points),
@@ -99,10 +102,10 @@ def level_terms(index: sp.Expr, *, last: bool = False) -> LevelTerms:
 class CarriedSums:
     """The two sums over levels of theorem 4.5, summed by parts so that no step is a difference of large terms.
 
-    With D_r = E[(S − t_r)⁺], the numeric code carries
+    With D_r = E[(S − t_r)⁺] and h_r the part of a piece in level r before its service, the numeric code carries
 
     - U_j = Σ_{r≤j} a_{r−1} E[Y_r] + a_j D_j,
-    - V_j = Σ_{r≤j} E[Y_r²] − E[min(S, t_j)²] + 2 (c_j − t_j) D_j,
+    - V_j = Σ_{r≤j} E[Y_r²] − E[min(S, t_j)²] + 2 (h_{j+1} − t_j) D_j,
 
     which contain M_0 and D at the boundaries only, and takes the added terms off again where it needs the sums
     themselves.
@@ -127,20 +130,20 @@ class CarriedSums:
     square_end: sp.Expr
 
 
-def carried_sums(*, last: bool = False) -> CarriedSums:
+def carried_sums(*, last: bool = False, discipline: Discipline = RESTORING) -> CarriedSums:
     """`CarriedSums` of the step from level J to J + 1, which for ``last`` runs to completion (t_{J+1} = ∞, D = 0)."""
     index = level + 1
-    terms = level_terms(index, last=last)
-    start, end, cost = attained(level), attained(index), restore_cost(level)
+    terms = level_terms(index, last=last, discipline=discipline)
+    start, end = attained(level), attained(index)
+    ahead, ahead_next = discipline.before_service(index), discipline.before_service(index + 1)
     excess_start, excess, before = sp.symbols("D_start D_end a_before", nonnegative=True)
-    cost_end = restore_cost(index)
     square_start = expectation(sp.Min(service, start) ** 2, [start])
     if last:
         excess_end, square_end, crossing_added, square_added = sp.S.Zero, mean(order=2), sp.S.Zero, sp.S.Zero
     else:
         excess_end, square_end = excess, expectation(sp.Min(service, end) ** 2, [end])
-        crossing_added = (before + end - start + cost) * excess_end
-        square_added = 2 * (cost_end - end) * excess_end
+        crossing_added = (before + discipline.passed(index)) * excess_end
+        square_added = 2 * (ahead_next - end) * excess_end
 
     def in_excess(expression: sp.Expr) -> sp.Expr:
         known = {
@@ -152,7 +155,7 @@ def carried_sums(*, last: bool = False) -> CarriedSums:
     crossing = before * terms.piece_mean
     crossing_step = in_excess(crossing + crossing_added - before * excess_start)
     squares = terms.piece_square - (square_end - square_start)
-    square_step = in_excess(squares + square_added - 2 * (cost - start) * excess_start)
+    square_step = in_excess(squares + square_added - 2 * (ahead - start) * excess_start)
     return CarriedSums(excess, before, crossing_step, square_step, -crossing_added, square_end - square_added)
 
 
@@ -191,7 +194,7 @@ def response_terms() -> ResponseTerms:
     """
     work_before, work, before, squares, crossings = sp.symbols("X_before X a_before Y2 Z", nonnegative=True)
     wait = sp.Dummy("d_J", positive=True)
-    merged = _root(work_balance(wait, work, squares + 2 * crossings, sp.S.Zero), wait)
+    merged = linear_root(work_balance(wait, work, squares + 2 * crossings, sp.S.Zero), wait)
     waiting = delay_with_new_arrivals(merged, before, work_before)
     weight = sp.factor(sp.diff(waiting, squares))
     offset = sp.factor(waiting.subs(squares, 0))

@@ -10,9 +10,10 @@ from __future__ import annotations
 import sympy as sp
 
 from mlptsym.symbolic.algorithm import service_before
+from mlptsym.symbolic.discipline import RESTORING, Discipline
 from mlptsym.symbolic.formula import Formula
 from mlptsym.symbolic.moments import UpperMoment
-from mlptsym.symbolic.symbols import attained, restore_cost, service
+from mlptsym.symbolic.symbols import attained, service
 from mlptsym.symbolic.waiting import waiting_time
 
 __all__ = [
@@ -44,7 +45,7 @@ def reciprocal_mean(polynomial: sp.Expr, lower: sp.Expr, upper: sp.Expr) -> sp.E
     return mean.xreplace({symbol: moment for moment, symbol in folded.items()})
 
 
-def slowdown_in_level(wait: sp.Expr, index: int, levels: int) -> sp.Expr:
+def slowdown_in_level(wait: sp.Expr, index: int, levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """E[T/S ; J = j] for a job of level ``index`` that waits ``wait`` = d_j on average.
 
     Examples
@@ -52,14 +53,15 @@ def slowdown_in_level(wait: sp.Expr, index: int, levels: int) -> sp.Expr:
     >>> slowdown_in_level(sp.Symbol("d"), 1, 1)
     d*UpperMoment(-1, 0, S) + 1
     """
-    start, end = attained(index - 1), attained(index, last=index == levels)
-    response = wait + service_before(index) + restore_cost(index - 1) + service - start
-    return sp.expand(reciprocal_mean(sp.expand(response), start, end))
+    last = index == levels
+    response = wait + service_before(index, discipline) + discipline.completing(index, last=last)
+    return sp.expand(reciprocal_mean(sp.expand(response), attained(index - 1), attained(index, last=last)))
 
 
-def mean_slowdown(levels: int) -> sp.Expr:
+def mean_slowdown(levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """E[T/S] of MLPT with ``levels`` levels; FCFS is one level."""
-    return sp.Add(*(slowdown_in_level(waiting_time(index, levels), index, levels) for index in range(1, levels + 1)))
+    waits = {index: waiting_time(index, levels, discipline) for index in range(1, levels + 1)}
+    return sp.Add(*(slowdown_in_level(wait, index, levels, discipline) for index, wait in waits.items()))
 
 
 def slowdown_formula() -> Formula:

@@ -25,11 +25,12 @@ import sympy as sp
 from sympy.core.function import ArgumentIndexError
 
 from mlptsym.symbolic.algorithm import boundaries, piece, service_before, work_through
+from mlptsym.symbolic.discipline import RESTORING, Discipline
 from mlptsym.symbolic.formula import Formula
-from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, _between, expectation
+from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, on_interval
 from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.symbols import arrival_rate, attained, level, restore_cost, service
-from mlptsym.symbolic.waiting import _root
+from mlptsym.symbolic.symbols import arrival_rate, attained, level, service
+from mlptsym.symbolic.waiting import linear_root
 
 __all__ = [
     "MomentTerms",
@@ -152,7 +153,7 @@ def transform(
     result = sp.S.Zero
     for position, (lower, upper) in enumerate(pairwise(points)):
         here, weight = (
-            _between(sp.sympify(part, strict=True), points, position, variable) for part in (expression, event)
+            on_interval(sp.sympify(part, strict=True), points, position, variable) for part in (expression, event)
         )
         slope = sp.diff(here, variable)
         if slope.has(variable) or weight.has(variable):
@@ -184,22 +185,33 @@ def transform_balance(found: sp.Expr, at: sp.Expr, idle: sp.Expr, work: sp.Expr,
 
 
 @remembered
-def work_found(index: int, levels: int, at: sp.Expr = stretched) -> sp.Expr:
+def work_found(index: int, levels: int, at: sp.Expr = stretched, discipline: Discipline = RESTORING) -> sp.Expr:
     """E[e^{−σV}] of the work V that a job of level ``index`` finds ahead of it: the root of `transform_balance`.
 
     The server is idle with probability 1 − ρ_k^eff (the work done for a job is S_k^eff, eq. (11)).
     """
     points = boundaries(1, levels - 1)
     found = sp.Dummy("V_transform", positive=True)
-    idle = 1 - arrival_rate * expectation(work_through(levels, levels), points)
-    lower = [transform(piece(r, last=r == levels), at, points) for r in range(index + 1, levels + 1)]
-    return _root(transform_balance(found, at, idle, transform(work_through(index, levels), at, points), lower), found)
+    idle = 1 - arrival_rate * expectation(work_through(levels, levels, discipline), points)
+    lower = [
+        transform(piece(r, last=r == levels, discipline=discipline), at, points) for r in range(index + 1, levels + 1)
+    ]
+    work = transform(work_through(index, levels, discipline), at, points)
+    return linear_root(transform_balance(found, at, idle, work, lower), found)
 
 
-def busy_period(index: int, levels: int, at: sp.Expr = argument, solution: sp.Expr = stretched) -> sp.Expr:
+def busy_period(
+    index: int,
+    levels: int,
+    at: sp.Expr = argument,
+    solution: sp.Expr = stretched,
+    discipline: Discipline = RESTORING,
+) -> sp.Expr:
     """The equation of σ for a job of level ``index``, an expression that is zero: σ − s − λ(1 − E[e^{−σX_{j−1}}])."""
     interrupting = (
-        transform(work_through(index - 1, levels), solution, boundaries(1, levels - 1)) if index > 1 else sp.S.One
+        transform(work_through(index - 1, levels, discipline), solution, boundaries(1, levels - 1))
+        if index > 1
+        else sp.S.One
     )
     return _stretching(solution, at, interrupting)
 
@@ -209,11 +221,11 @@ def _stretching(solution: sp.Expr, at: sp.Expr, interrupting: sp.Expr) -> sp.Exp
     return solution - at - arrival_rate * (1 - interrupting)
 
 
-def last_piece(index: int, levels: int, at: sp.Expr = argument) -> sp.Expr:
+def last_piece(index: int, levels: int, at: sp.Expr = argument, discipline: Discipline = RESTORING) -> sp.Expr:
     """E[e^{−s(c_{j−1} + S − t_{j−1})} ; J = j]: the uninterrupted end of the response time."""
-    start, end = attained(index - 1), attained(index, last=index == levels)
-    here = Indicator(service, start) - Indicator(service, end)
-    return transform(restore_cost(index - 1) + service - start, at, boundaries(1, levels - 1), event=here)
+    last = index == levels
+    here = Indicator(service, attained(index - 1)) - Indicator(service, attained(index, last=last))
+    return transform(discipline.completing(index, last=last), at, boundaries(1, levels - 1), event=here)
 
 
 @dataclass(frozen=True)
@@ -232,7 +244,7 @@ class ResponseTransform:
     busy_period: sp.Expr
 
 
-def response_transform(index: int, levels: int) -> ResponseTransform:
+def response_transform(index: int, levels: int, discipline: Discipline = RESTORING) -> ResponseTransform:
     """`ResponseTransform` of the jobs that complete in level ``index`` of ``levels``; FCFS is one level.
 
     Examples
@@ -244,8 +256,10 @@ def response_transform(index: int, levels: int) -> ResponseTransform:
     >>> sp.simplify(fcfs - pollaczek_khinchine * service_transform)
     0
     """
-    waiting = work_found(index, levels) * sp.exp(-stretched * service_before(index))
-    return ResponseTransform(waiting * last_piece(index, levels), busy_period(index, levels))
+    found = work_found(index, levels, discipline=discipline)
+    waiting = found * sp.exp(-stretched * service_before(index, discipline))
+    ahead = busy_period(index, levels, discipline=discipline)
+    return ResponseTransform(waiting * last_piece(index, levels, discipline=discipline), ahead)
 
 
 # --- moments: power series at s = 0
@@ -300,7 +314,7 @@ def moment_terms() -> MomentTerms:
 
 
 @remembered
-def response_moments(index: int, levels: int) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+def response_moments(index: int, levels: int, discipline: Discipline = RESTORING) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     """E[T^n ; J = j], n = 0, 1, 2, by differentiating the transform at s = 0, σ implicitly.
 
     Examples
@@ -311,14 +325,17 @@ def response_moments(index: int, levels: int) -> tuple[sp.Expr, sp.Expr, sp.Expr
     (1, 0)
     """
     points = boundaries(1, levels - 1)
-    lower = (transform(piece(r, last=r == levels), argument, points) - 1 for r in range(index + 1, levels + 1))
-    interrupting = transform(work_through(index - 1, levels), argument, points) if index > 1 else sp.S.One
+    lower = (
+        transform(piece(r, last=r == levels, discipline=discipline), argument, points) - 1
+        for r in range(index + 1, levels + 1)
+    )
+    interrupting = transform(work_through(index - 1, levels, discipline), argument, points) if index > 1 else sp.S.One
     return _moments(
-        _series(transform(work_through(index, levels), argument, points), 3),
+        _series(transform(work_through(index, levels, discipline), argument, points), 3),
         _series(sp.Add(*lower), 3),
         _series(interrupting, 2),
-        service_before(index),
-        _series(last_piece(index, levels), 2),
+        service_before(index, discipline),
+        _series(last_piece(index, levels, discipline=discipline), 2),
     )
 
 
@@ -352,7 +369,7 @@ def _implicit(interrupting: Series) -> Series:
         unknown = sp.Dummy("sigma")
         path = _value([*coefficients, unknown], [argument**n for n in range(order + 1)])
         equation = _stretching(path, argument, _value(interrupting, [sp.S.One, path, path**2]))
-        coefficients.append(_root(sp.diff(equation, argument, order).subs(argument, 0), unknown))
+        coefficients.append(linear_root(sp.diff(equation, argument, order).subs(argument, 0), unknown))
     return coefficients
 
 
@@ -413,8 +430,10 @@ class PieceMoments:
     ----------
     served : tuple of Symbol
         P(S > t_{r−1}) and E[W^n ; S > t_{r−1}], n = 1, 2, 3, see `served_moments`.
-    passed, length, cost, before : Symbol
-        P(S > t_r), t_r − t_{r−1}, c_{r−1} and a_{r−1}.  For a level that runs to completion P(S > t_r) is zero.
+    passed, length, before : Symbol
+        P(S > t_r), t_r − t_{r−1} and a_{r−1}.  For a level that runs to completion P(S > t_r) is zero.
+    costs : tuple of Symbol
+        Those at t_{r−1} and at t_r, of each cost of the discipline.
     piece : tuple of Expr
         E[Y_r^n], n = 1, 2, 3.
     work : tuple of Expr
@@ -427,34 +446,47 @@ class PieceMoments:
     served: tuple[sp.Symbol, ...]
     passed: sp.Symbol
     length: sp.Symbol
-    cost: sp.Symbol
     before: sp.Symbol
+    costs: tuple[tuple[sp.Symbol, sp.Symbol], ...]
     piece: tuple[sp.Expr, ...]
     work: tuple[sp.Expr, ...]
     end: tuple[sp.Expr, ...]
 
 
-def piece_moments() -> PieceMoments:
-    """`PieceMoments`, by expanding powers of Y_r = c_{r−1} + W."""
+def piece_moments(discipline: Discipline = RESTORING) -> PieceMoments:
+    """`PieceMoments`, by expanding powers of the piece in the service W."""
     served = sp.symbols("W_0:4", nonnegative=True)
-    passed, length, cost, before = sp.symbols("passed length c a_before", nonnegative=True)
+    passed, length, before = sp.symbols("passed length a_before", nonnegative=True)
+    costs = tuple(sp.symbols(f"{family}_start {family}_end", nonnegative=True) for family in discipline.costs)
     service_here = sp.Symbol("W", nonnegative=True)
+    start = attained(level - 1)
+    named = {attained(level): start + length}
+    for family, ends in zip(discipline.costs, costs, strict=True):
+        named |= dict(zip((family[level - 1], family[level]), ends, strict=True))
 
-    def mean_of(polynomial: sp.Expr, moments: Sequence[sp.Expr]) -> sp.Expr:
-        terms = sp.Poly(sp.expand(polynomial), service_here).terms()
-        return sp.Add(*(coefficient * moments[power] for (power,), coefficient in terms))
+    def mean_of(n: int, moments: Sequence[sp.Expr], done: sp.Expr = sp.S.Zero) -> sp.Expr:
+        """E[(done + Y)^n − done^n], with what follows the service for jobs that go on unless all complete."""
+        terms = sp.Poly(sp.expand((done + here) ** n - done**n), service_here).terms()
+        within = sp.Add(*(coefficient * moments[power] for (power,), coefficient in terms))
+        return (
+            within
+            if moments is completed
+            else within + passed * sp.expand((done + gone_on) ** n - (done + at_end) ** n)
+        )
 
-    here = cost + service_here
+    here = sp.expand(discipline.completing(level).subs(named).subs(service, start + service_here))
+    at_end = here.subs(service_here, length)
+    gone_on = sp.expand(at_end + discipline.after_service(level).subs(named))
     completed = [moment - length**n * passed for n, moment in enumerate(served)]
     return PieceMoments(
         served,
         passed,
         length,
-        cost,
         before,
-        piece=tuple(mean_of(here**n, served) for n in (1, 2, 3)),
-        work=tuple(mean_of((before + here) ** n - before**n, served) for n in (1, 2, 3)),
-        end=tuple(mean_of(here**n, completed) for n in (1, 2)),
+        costs,
+        piece=tuple(mean_of(n, served) for n in (1, 2, 3)),
+        work=tuple(mean_of(n, served, before) for n in (1, 2, 3)),
+        end=tuple(mean_of(n, completed) for n in (1, 2)),
     )
 
 
@@ -471,7 +503,8 @@ def piece_moments_formula() -> Formula:
     """E[Y_r^n], what they add to E[X_r^n], and E[Y_r^n ; J = r], from the moments of the service in a level."""
     terms = piece_moments()
     inputs = {f"served_{n}": symbol for n, symbol in enumerate(terms.served)}
-    inputs |= {name: getattr(terms, name) for name in ("passed", "length", "cost", "before")}
+    inputs |= {name: getattr(terms, name) for name in ("passed", "length", "before")}
+    inputs["cost"] = terms.costs[0][0]
     return Formula(inputs, {k: v for name in ("piece", "work", "end") for k, v in _numbered(terms, name).items()})
 
 

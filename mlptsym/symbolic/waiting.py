@@ -18,12 +18,14 @@ from __future__ import annotations
 import sympy as sp
 
 from mlptsym.symbolic.algorithm import boundaries, effective_size, piece, service_before, work_through
+from mlptsym.symbolic.discipline import RESTORING, Discipline
 from mlptsym.symbolic.moments import Indicator, expectation, tail
 from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.symbols import arrival_rate, attained, restore_cost, service
+from mlptsym.symbolic.symbols import arrival_rate, attained, service
 
 __all__ = [
     "delay_with_new_arrivals",
+    "linear_root",
     "merged_wait_by_correction",
     "merged_wait_by_pieces",
     "merged_work",
@@ -34,21 +36,21 @@ __all__ = [
 ]
 
 
-def merged_work(index: int, levels: int) -> sp.Expr:
+def merged_work(index: int, levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """b_J = E[X_j], the mean work the merged levels 1 … ``index`` do for a job, eq. (17)."""
-    return expectation(work_through(index, levels), boundaries(1, levels - 1))
+    return expectation(work_through(index, levels, discipline), boundaries(1, levels - 1))
 
 
-def remaining_work(index: int, levels: int) -> sp.Expr:
+def remaining_work(index: int, levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """v_i, the mean effective service still to come for a job about to enter level ``index`` ≥ 2, eq. (18).
 
     It contains c_{index−1} and is the conditional mean of Y_index + … + Y_k given S > t_{index−1}.
     """
-    ahead = sp.Add(*(piece(r, last=r == levels) for r in range(index, levels + 1)))
+    ahead = sp.Add(*(piece(r, last=r == levels, discipline=discipline) for r in range(index, levels + 1)))
     return expectation(ahead, boundaries(1, levels - 1)) / tail(attained(index - 1))
 
 
-def overtaken_residual(index: int, levels: int) -> sp.Expr:
+def overtaken_residual(index: int, levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """O_J, the residual effective service that a tagged job of level ``index`` need not wait for, eq. (16).
 
     The merged levels work on a job that will go on with probability (20), level r > j with probability (21); what
@@ -59,21 +61,28 @@ def overtaken_residual(index: int, levels: int) -> sp.Expr:
         return sp.S.Zero
     terms = [
         arrival_rate
-        * expectation(work_through(index, levels) * Indicator(service, attained(index)), boundaries(1, levels - 1))
-        * remaining_work(index + 1, levels)
+        * expectation(
+            work_through(index, levels, discipline) * Indicator(service, attained(index)), boundaries(1, levels - 1)
+        )
+        * remaining_work(index + 1, levels, discipline)
     ]
     for r in range(index + 1, levels):
-        occupied = arrival_rate * tail(attained(r)) * (attained(r) - attained(r - 1) + restore_cost(r - 1))
-        terms.append(occupied * remaining_work(r + 1, levels))
+        occupied = arrival_rate * tail(attained(r)) * discipline.passed(r)
+        terms.append(occupied * remaining_work(r + 1, levels, discipline))
     return sp.Add(*terms)
 
 
-def merged_wait_by_correction(index: int, levels: int) -> sp.Expr:
+def merged_wait_by_correction(index: int, levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """d_J by the paper's route: the solution of eq. (22), which is eq. (15)."""
     wait = sp.Dummy("d_J", positive=True)
-    residual = arrival_rate * expectation(effective_size(levels) ** 2, boundaries(1, levels - 1)) / 2
-    balance = arrival_rate * wait * merged_work(index, levels) + residual - overtaken_residual(index, levels) - wait
-    return _root(balance, wait)
+    residual = arrival_rate * expectation(effective_size(levels, discipline) ** 2, boundaries(1, levels - 1)) / 2
+    balance = (
+        arrival_rate * wait * merged_work(index, levels, discipline)
+        + residual
+        - overtaken_residual(index, levels, discipline)
+        - wait
+    )
+    return linear_root(balance, wait)
 
 
 def work_balance(wait: sp.Expr, work_mean: sp.Expr, work_square: sp.Expr, lower_squares: sp.Expr) -> sp.Expr:
@@ -92,13 +101,18 @@ def work_balance(wait: sp.Expr, work_mean: sp.Expr, work_square: sp.Expr, lower_
 
 
 @remembered
-def merged_wait_by_pieces(index: int, levels: int) -> sp.Expr:
+def merged_wait_by_pieces(index: int, levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """d_J by the route of piecewise work: the root of `work_balance`."""
     wait = sp.Dummy("d_J", positive=True)
     points = boundaries(1, levels - 1)
-    lower = sp.Add(*(expectation(piece(r, last=r == levels) ** 2, points) for r in range(index + 1, levels + 1)))
-    work = work_through(index, levels)
-    return _root(work_balance(wait, expectation(work, points), expectation(work**2, points), lower), wait)
+    lower = sp.Add(
+        *(
+            expectation(piece(r, last=r == levels, discipline=discipline) ** 2, points)
+            for r in range(index + 1, levels + 1)
+        )
+    )
+    work = work_through(index, levels, discipline)
+    return linear_root(work_balance(wait, expectation(work, points), expectation(work**2, points), lower), wait)
 
 
 def delay_with_new_arrivals(wait: sp.Expr, before: sp.Expr, interrupting: sp.Expr) -> sp.Expr:
@@ -109,17 +123,19 @@ def delay_with_new_arrivals(wait: sp.Expr, before: sp.Expr, interrupting: sp.Exp
     before) E[X_{j−1}].
     """
     total = sp.Dummy("D", positive=True)
-    return _root(wait + arrival_rate * (total + before) * interrupting - total, total)
+    return linear_root(wait + arrival_rate * (total + before) * interrupting - total, total)
 
 
 @remembered
-def waiting_time(index: int, levels: int) -> sp.Expr:
+def waiting_time(index: int, levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """d_j, the mean total waiting time of a job that completes in level ``index`` of ``levels``, eq. (23)."""
-    interrupting = merged_work(index - 1, levels) if index > 1 else sp.S.Zero
-    return delay_with_new_arrivals(merged_wait_by_pieces(index, levels), service_before(index), interrupting)
+    interrupting = merged_work(index - 1, levels, discipline)
+    return delay_with_new_arrivals(
+        merged_wait_by_pieces(index, levels, discipline), service_before(index, discipline), interrupting
+    )
 
 
-def _root(linear: sp.Expr, unknown: sp.Symbol) -> sp.Expr:
+def linear_root(linear: sp.Expr, unknown: sp.Symbol) -> sp.Expr:
     """Solve a linear equation without expanding it."""
     slope = sp.diff(linear, unknown)
     if slope.has(unknown):

@@ -25,6 +25,10 @@ WATCHED = {
     "memory": ["eq-4", "eq-1"],
     "service": ["eq-3", "eq-5", "eq-2", "service-moments"],
     "moments": ["expectation", "upper-moments", "eq-5", "law-deterministic"],
+    "discipline": [
+        *("eq-9-written-out", "unloading-size", "eq-16-written-out", "eq-23-a-written-out", "piece-moments"),
+        *("level-integrals", "theorem-4.5-carried"),
+    ],
     "algorithm": [
         "eq-13",
         "eq-11",
@@ -86,6 +90,8 @@ HARMLESS = {
     # times or divided by a rate of one; B does not depend on q′
     "hazard_jump: / → * in after / before",
     "jump_ratio: / → * in terms.A / terms.B",
+    # no piece names the boundary at its end but in min(S, t_r)
+    "piece_moments: + → - in start + length",
     # the order in which terms are collected
     "level_slopes: * → / in tail(end) * end_slope",
     # not harmless: with these SymPy may come to no end

@@ -6,6 +6,6 @@ __all__ = ["READING_ORDER"]
 
 READING_ORDER = (
     *("model", "gittins", "policy", "waiting", "response", "two-levels", "many-levels", "remainder", "gradient"),
-    *("breaks", "limits", "distribution", "laws", "simulation", "errata"),
+    *("unloading", "breaks", "limits", "distribution", "laws", "simulation", "errata"),
 )
 """Sections in the order of the argument; any other follows by its name."""

@@ -12,6 +12,7 @@ from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.symbolic import service as slowdown
 from mlptsym.symbolic.algorithm import service_before
+from mlptsym.symbolic.discipline import RESTORING, UNLOADING, Discipline
 from mlptsym.symbolic.gradient import (
     BoundarySlope,
     PieceIntegrands,
@@ -25,14 +26,25 @@ from mlptsym.symbolic.gradient import (
 from mlptsym.symbolic.moments import Density, tail
 from mlptsym.symbolic.remembered import remembered
 from mlptsym.symbolic.response import level_terms, mean_response_time
-from mlptsym.symbolic.symbols import boundary, cost, level, quantum, size, slowdown_factor, slowdown_threshold
+from mlptsym.symbolic.symbols import (
+    boundary,
+    cost,
+    level,
+    quantum,
+    size,
+    slowdown_factor,
+    slowdown_threshold,
+    unload,
+)
 
 __all__ = ["entries"]
+
+AT_ZERO = {boundary[0]: 0, cost[0]: 0, unload[0]: 0}
 
 
 @dataclass(frozen=True)
 class Levels:
-    """What k levels contribute, each by its number, and their sums as the waiting times need them."""
+    """What k levels of a discipline contribute, each by its number, and their sums as the waiting times need them."""
 
     slopes: WaitingSlopes
     probability: dict[int, sp.Expr]
@@ -41,11 +53,12 @@ class Levels:
     sums: dict[int, dict[sp.Symbol, sp.Expr]]
 
     @classmethod
-    def of(cls, count: int) -> Levels:
+    def of(cls, count: int, discipline: Discipline = RESTORING) -> Levels:
         """The package's terms of ``count`` levels."""
-        terms = {r: level_terms(sp.Integer(r), last=r == count) for r in range(1, count + 1)}
+        numbers = range(1, count + 1)
+        terms = {r: level_terms(sp.Integer(r), last=r == count, discipline=discipline) for r in numbers}
         piece = {r: term.piece_mean for r, term in terms.items()}
-        before = {r: service_before(r) for r in terms}
+        before = {r: service_before(r, discipline) for r in terms}
         squares = sp.Add(*(term.piece_square for term in terms.values()))
         slopes = waiting_slopes()
         sums = {
@@ -107,33 +120,33 @@ def by_prices(terms: BoundarySlope, prices: dict[str, Price], index: int, levels
         terms.piece_price_next: prices["xi"](levels, index + 1),
         terms.square_price: prices["W"](levels, index),
         terms.before_price: prices["alpha"](levels, index + 1),
-        terms.cost_price: prices["chi"](levels, index),
+        terms.later_price: prices["chi"](levels, index),
         terms.piece_next: levels.piece[index + 1],
     }
-    return terms.slope.subs(level, index).subs({boundary[0]: 0, cost[0]: 0}).xreplace(place)
+    return terms.slope.subs(level, index).subs(AT_ZERO).xreplace(place)
 
 
 @remembered
-def direct(index: int, count: int) -> sp.Expr:
-    """The derivative of theorem 4.5 for k levels as t_J moves, and c_J with it."""
-    t, price = sp.Dummy("t", positive=True), sp.Function("c", nonnegative=True)
-    freed = mean_response_time(count).subs({cost[index]: price(t)}).subs({boundary[index]: t})
-    slope = freed.diff(t).doit()
-    slope = slope.replace(lambda node: isinstance(node, sp.Subs | sp.Derivative), lambda _: boundary_slope().cost_slope)
-    return slope.subs({price(t): cost[index], t: boundary[index]})
+def direct(index: int, count: int, discipline: Discipline = RESTORING) -> sp.Expr:
+    """The derivative of theorem 4.5 for k levels as t_J moves, and the costs at t_J with it."""
+    t = sp.Dummy("t", positive=True)
+    costs = {family[index]: sp.Function(str(family), nonnegative=True)(t) for family in discipline.costs}
+    slope = mean_response_time(count, discipline).subs(costs).subs({boundary[index]: t}).diff(t)
+    rates = boundary_slope(discipline=discipline).cost_slopes
+    slope = slope.subs({cost.diff(t): rate for cost, rate in zip(costs.values(), rates, strict=True)})
+    return slope.subs({cost: here for here, cost in costs.items()}).subs(t, boundary[index])
 
 
 def check_gradient(claim: dict[str, Price]) -> Outcome:
     """Each boundary of two and of three levels: prices times what the two levels at t_J pass on, and d/dt_J itself."""
-    terms = boundary_slope()
-    levels = {count: Levels.of(count) for count in (2, 3)}
     return identities(
         Equation(
-            f"∂E[T]/∂t_{index} for k = {count}",
-            by_prices(terms, claim, index, levels[count]),
-            direct(index, count),
+            f"∂E[T]/∂t_{index} for k = {count}, {discipline.name}",
+            by_prices(boundary_slope(discipline=discipline), claim, index, Levels.of(count, discipline)),
+            direct(index, count, discipline),
         )
-        for index, count in ((1, 2), (1, 3), (2, 3))
+        for discipline, boundaries in ((RESTORING, ((1, 2), (1, 3), (2, 3))), (UNLOADING, ((1, 3), (2, 3))))
+        for index, count in boundaries
     )
 
 
@@ -156,14 +169,14 @@ def along_quantum(claim: Chain, levels: Levels) -> sp.Expr:
         r: {
             terms.start_slope: r - 1,
             terms.end_slope: r,
-            terms.cost_slope: kappa,
+            terms.cost_slopes[0][0]: kappa,
             terms.piece: levels.piece[r],
             level: r,
         }
         for r, terms in found.items()
     }
     mean, square, probability = (
-        {r: getattr(terms, name).subs(place[r]).subs({boundary[0]: 0, cost[0]: 0}) for r, terms in found.items()}
+        {r: getattr(terms, name).subs(place[r]).subs(AT_ZERO) for r, terms in found.items()}
         for name in ("piece_mean", "piece_square", "probability")
     )
     before = {r: r - 1 + kappa * sp.Rational((r - 2) * (r - 1), 2) for r in found}
@@ -199,28 +212,39 @@ Integrands = Callable[[PieceIntegrands], tuple[sp.Expr, sp.Expr, sp.Expr]]
 
 
 def over_a_level(terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
-    """Integrands of p_n, E[Y_n] and E[Y_n²] over the part v of a level."""
-    served = terms.cost + terms.fraction * quantum
-    paid = [terms.cost**power * terms.start_tail for power in (1, 2)]
-    return quantum * terms.density, quantum * terms.tail + paid[0], 2 * served * quantum * terms.tail + paid[1]
+    """Integrands of p_n, E[Y_n] and E[Y_n²] over the part v of a level; those who go on have their state moved out."""
+    head, foot = terms.costs[0][0], terms.costs[1][1]
+    served, whole = head + terms.fraction * quantum, head + quantum
+    return (
+        quantum * terms.density,
+        quantum * terms.tail + head * terms.start_tail + foot * terms.end_tail,
+        2 * served * quantum * terms.tail
+        + head**2 * terms.start_tail
+        + ((whole + foot) ** 2 - whole**2) * terms.end_tail,
+    )
 
 
 def check_level_integrals(claim: Integrands) -> Outcome:
     """A level cut at the part v has the stated integrand as its growth in v, with its value at v = 0, its head, added.
 
-    Then the package's derivatives in θ against those of the same expressions with everything a function of θ, for a
-    cost that is a line and any density.
+    What follows the service of those who go on is compared by itself, at the end of the level.  Then the package's
+    derivatives in θ against those of the same expressions with everything a function of θ, for costs that are lines
+    and any density.  Without moving state out, the same with its cost zero.
     """
-    terms = piece_integrands()
+    terms, plain = piece_integrands(UNLOADING), piece_integrands(RESTORING)
     stated = claim(terms)
-    here, start = level_terms(level), boundary[level - 1]
-    density = sp.Function("f")
+    here, start, end = level_terms(level, discipline=UNLOADING), boundary[level - 1], boundary[level]
+    density, finish = sp.Function("f"), terms.number * quantum
+    (head, _), (_, foot) = terms.costs
     names = {
         density(terms.point): terms.density,
         density(terms.start): terms.start_density,
+        density(finish): terms.end_density,
         tail(terms.point): terms.tail,
         tail(terms.start): terms.start_tail,
-        cost[level - 1]: terms.cost,
+        tail(finish): terms.end_tail,
+        cost[level - 1]: head,
+        unload[level]: foot,
     }
 
     def named(expression: sp.Expr) -> sp.Expr:
@@ -231,18 +255,24 @@ def check_level_integrals(claim: Integrands) -> Outcome:
     found = (terms.probability, terms.piece_mean, terms.piece_square)
     slopes = (terms.probability_slope, terms.piece_mean_slope, terms.piece_square_slope)
     intercept, slope = sp.symbols("kappa_0 kappa_1", nonnegative=True)
-    line = {terms.cost: intercept + slope * terms.start, terms.cost_slope: slope}
-    functions = {symbol: function for function, symbol in names.items() if symbol != terms.cost} | line
+    line = {head: intercept + slope * terms.start, terms.cost_slopes[0][0]: slope}
+    line |= {foot: intercept + 2 * slope * finish, terms.cost_slopes[1][1]: 2 * slope}
+    functions = {symbol: function for function, symbol in names.items() if symbol not in (head, foot)} | line
     derived = {terms.point: terms.density_slope}
     for (words, cut), integrand, package, package_slope in zip(cuts.items(), stated, found, slopes, strict=True):
-        placed = cut.subs({start: terms.start, boundary[level]: terms.point})
-        growth = named(placed.diff(terms.fraction) + placed.subs(terms.fraction, 0))
+        served = cut.subs(unload[level], 0)
+        placed = served.subs({start: terms.start, end: terms.point})
+        growth = placed.diff(terms.fraction) + placed.subs(terms.fraction, 0)
+        moved_out = sp.expand(cut - served).subs({start: terms.start, end: finish})
         along = integrand.xreplace(functions).diff(quantum).replace(sp.Subs, lambda _, __, at: derived[at[0]])
         equations += [
-            Equation(f"integrand of {words}", integrand, growth),
+            Equation(f"integrand of {words}", integrand, named(growth + moved_out)),
             Equation(f"the package's integrand of {words}", package, integrand),
             Equation(f"derivative of {words} in θ", package_slope.xreplace(line), named(along)),
         ]
+    free = dict.fromkeys((foot, terms.cost_slopes[1][1]), sp.S.Zero)
+    for name in ("piece_mean", "piece_square", "piece_mean_slope", "piece_square_slope"):
+        equations.append(Equation(f"{name} in the paper", getattr(plain, name), getattr(terms, name).xreplace(free)))
     return identities(equations)
 
 
@@ -271,7 +301,7 @@ def entries() -> tuple[Entry, ...]:
             "gradient-boundary",
             "the derivative of E[T] in a boundary, by prices passed back over the levels, is that of theorem 4.5",
             r"\frac{\partial\,\mathbb E[T]}{\partial t_J} = \frac{\partial}{\partial t_J}\Bigl(\sum_{r=J}^{J+1}\bigl(p_rd_r"
-            r" + \xi_r\mathbb E[Y_r] + W\mathbb E[Y_r^2]\bigr) + \alpha_{J+1}t_J + \chi_Jc_J\Bigr)",
+            r" + \xi_r\mathbb E[Y_r] + W\mathbb E[Y_r^2]\bigr) + \alpha_{J+1}a_J + \chi_Ja_{J+1}\Bigr)",
             "beyond the paper; theorem 4.5",
             lambda: PRICES,
             check_gradient,
@@ -303,8 +333,9 @@ def entries() -> tuple[Entry, ...]:
             lambda: over_a_level,
             check_level_integrals,
             {
-                "without the cost": lambda: lambda terms: _with_cost(terms, sp.S.Zero),
-                "the cost of the next level": lambda: lambda terms: _with_cost(terms, terms.cost + quantum),
+                "without the restore cost": lambda: partial(_with_cost, 0, sp.S.Zero),
+                "the restore cost of the next level": lambda: partial(_with_cost, 0, quantum),
+                "state is moved out at no cost": lambda: partial(_with_cost, 1, sp.S.Zero),
             },
         ),
         Entry(
@@ -322,9 +353,11 @@ def entries() -> tuple[Entry, ...]:
     )
 
 
-def _with_cost(terms: PieceIntegrands, price: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
-    """The integrands with another restore cost."""
-    first, second, third = (integrand.subs(terms.cost, price) for integrand in over_a_level(terms))
+def _with_cost(which: int, added: sp.Expr, terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """The integrands with another restore cost (0) or another cost of moving out (1): zero, or with something added."""
+    price = terms.costs[which][which]
+    other = price + added if added else added
+    first, second, third = (integrand.subs(price, other) for integrand in over_a_level(terms))
     return first, second, third
 
 

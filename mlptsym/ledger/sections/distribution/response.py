@@ -15,10 +15,11 @@ from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F
 from mlptsym.ledger.sections.distribution.pieces import MOST_LEVELS
 from mlptsym.ledger.sections.waiting.tagged_job import total_delay
-from mlptsym.symbolic.algorithm import boundaries, piece, work_through
+from mlptsym.symbolic.algorithm import boundaries, piece, service_before, work_through
+from mlptsym.symbolic.discipline import RESTORING, UNLOADING
 from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, tail
 from mlptsym.symbolic.response import mean_response_time
-from mlptsym.symbolic.symbols import arrival_rate, attained, boundary, cost, restore_cost, service
+from mlptsym.symbolic.symbols import arrival_rate, attained, boundary, cost, restore_cost, service, unload_time
 from mlptsym.symbolic.transform import (
     PartialTransform,
     argument,
@@ -182,30 +183,35 @@ def check_piece_moments(claim: Powers) -> Outcome:
     """The package's moments of a piece and of the work through it, in moments of the service of a level, for k = 2.
 
     E[Y_r^n], n = 1, 2, 3, as integrals over S; E[X_r^n] − E[X_{r−1}^n] and, for the jobs that complete, E[Y_r^n ; J =
-    r] by the expectation operator.
+    r] by the expectation operator.  For the paper's discipline, and for one that moves state out at a demotion.
     """
-    terms, k, s = piece_moments(), 2, service
+    k, s, points = 2, service, boundaries(1, 1)
     equations = []
-    for r in range(1, k + 1):
-        last = r == k
-        start, end = attained(r - 1), attained(r, last=last)
-        left_over = sp.S.Zero if last else tail(end)
-        place = dict(zip(terms.served, (tail(start), *served_moments(r, last=last)), strict=True))
-        place |= {terms.cost: restore_cost(r - 1), terms.before: printed.before(r), terms.passed: left_over}
-        place[terms.length] = sp.S.Zero if last else end - start
-        work = [work_through(index, k) for index in (r - 1, r)]
-        here = Indicator(service, start) - Indicator(service, end)
-        for n in range(1, 4):
-            stated = printed.integral(sp.expand(claim(restore_cost(r - 1), s - start) ** n), start, end)
-            stated += 0 if last else claim(restore_cost(r - 1), end - start) ** n * tail(end)
-            before, through = (expectation(sp.expand(part) ** n, boundaries(1, k - 1)) for part in work)
-            equations += [
-                Equation(f"E[Y_{r}^{n}]", terms.piece[n - 1].xreplace(place), stated),
-                Equation(f"E[X_{r}^{n}] − E[X_{r - 1}^{n}]", terms.work[n - 1].xreplace(place), through - before),
-            ]
-        for n in (1, 2):
-            completed = expectation(piece(r, last=last) ** n * here, boundaries(1, k - 1))
-            equations.append(Equation(f"E[Y_{r}^{n}; J = {r}]", terms.end[n - 1].xreplace(place), completed))
+    for discipline, moved_out in ((RESTORING, sp.S.Zero), (UNLOADING, unload_time(1))):
+        terms = piece_moments(discipline)
+        for r in range(1, k + 1):
+            last, words = r == k, f", {discipline.name}"
+            start, end = attained(r - 1), attained(r, last=last)
+            place = dict(zip(terms.served, (tail(start), *served_moments(r, last=last)), strict=True))
+            place |= {terms.before: service_before(r, discipline), terms.passed: sp.S.Zero if last else tail(end)}
+            place |= {terms.costs[0][0]: restore_cost(r - 1), terms.length: sp.S.Zero if last else end - start}
+            place |= {pair[1]: unload_time(r) for pair in terms.costs[1:]}
+            work = [work_through(index, k, discipline) for index in (r - 1, r)]
+            here = Indicator(service, start) - Indicator(service, end)
+            mine = piece(r, last=last, discipline=discipline)
+            for n in range(1, 4):
+                stated = printed.integral(sp.expand(claim(restore_cost(r - 1), s - start) ** n), start, end)
+                stated += 0 if last else (claim(restore_cost(r - 1), end - start) + moved_out) ** n * tail(end)
+                before, through = (expectation(sp.expand(part) ** n, points) for part in work)
+                equations += [
+                    Equation(f"E[Y_{r}^{n}]{words}", terms.piece[n - 1].xreplace(place), stated),
+                    Equation(
+                        f"E[X_{r}^{n}] − E[X_{r - 1}^{n}]{words}", terms.work[n - 1].xreplace(place), through - before
+                    ),
+                ]
+            for n in (1, 2):
+                completed = expectation(mine**n * here, points)
+                equations.append(Equation(f"E[Y_{r}^{n}; J = {r}]{words}", terms.end[n - 1].xreplace(place), completed))
     return identities(equations)
 
 
