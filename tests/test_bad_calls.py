@@ -51,7 +51,7 @@ from mlptsym.fitting.arrivals import (
 )
 from mlptsym.fitting.drawing import as_png, draw_arrivals, draw_everything, draw_response, draw_sizes
 from mlptsym.fitting.fit import TraceFit, checked_fit, columns_in_words, fit_trace, policy_in_words, reading_notes
-from mlptsym.fitting.laws import Sample, fit_laws, quantile_pairs
+from mlptsym.fitting.laws import fit_laws, quantile_pairs
 from mlptsym.fitting.reading import RecordedTrace, find_traces, read_trace
 from mlptsym.fitting.recommend import TimeScale, recommend, time_scale
 from mlptsym.fitting.report import (
@@ -70,6 +70,7 @@ from mlptsym.ledger.claims.grammar import parse
 from mlptsym.ledger.claims.tree import ClaimError
 from mlptsym.ledger.registry import select
 from mlptsym.ledger.render.display import at_queue, derivation, refutations, verdicts
+from mlptsym.likelihood import Sample
 from mlptsym.numeric.certify import certified_minimum
 from mlptsym.numeric.distribution import LevelDistribution, ResponseTimeDistribution
 from mlptsym.numeric.gradient import quantum_slopes, response_gradient
@@ -198,7 +199,9 @@ LAW_METHODS = [
     Call(method, words, 4)
     for law in (law(*law.examples[0]) for law in size_laws().values())
     for method, words in (
-        (law.density, {"x": 1.0}), (law.tail, {"x": 1.0}), (law.hazard, {"x": 1.0}), (law.moment, {"order": 1}),
+        (law.density, {"x": 1.0}), (law.tail, {"x": 1.0}), (law.hazard, {"x": 1.0}),
+        (law.log_density, {"x": 1.0}), (law.log_tail, {"x": 1.0}), (law.quantile, {"probability": 0.5}),
+        (law.moment, {"order": 1}),
         (law.upper_moment, {"order": 1, "x": 1.0}), (law.sample, {"generator": GENERATOR, "count": 2}),
     )
 ]  # fmt: skip

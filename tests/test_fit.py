@@ -196,7 +196,7 @@ class TestRecommendation:
         assert recommending._with_fewer_sizes(queue) is queue
         sizes = np.random.default_rng(1).lognormal(5, 0.9, 3000)
         many = replace(queue, size=mq.Empirical(np.append(sizes, [2 * sizes.max()] * 8)))
-        monkeypatch.setattr("mlptsym.fitting.laws.MOST_VALUES", 1000)
+        monkeypatch.setattr("mlptsym.likelihood.MOST_VALUES", 1000)
         fewer = recommending._with_fewer_sizes(many)
         assert len(np.unique(fewer.size.samples)) == 1000 + 2 * 30 + 1  # type: ignore[attr-defined]
         assert fewer.size.samples.size == 3008  # type: ignore[attr-defined]

@@ -17,6 +17,7 @@ LAYERS = [
     "symbolic",
     "compile",
     "tables",
+    "likelihood",
     "laws",
     "sweeps",
     "numeric",

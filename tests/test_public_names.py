@@ -88,7 +88,7 @@ NAMES = {
             "mlptsym.figures.crossings.Crossing", "mlptsym.figures.runner.FigureRun", "mlptsym.figures.runner.FigureTask",
             "mlptsym.figures.site.build.Source", "mlptsym.fitting.arrivals.ArrivalStatistics",
             "mlptsym.fitting.arrivals.Departure", "mlptsym.fitting.fit.TraceFit", "mlptsym.fitting.laws.FittedLaw",
-            "mlptsym.fitting.laws.QuantilePairs", "mlptsym.fitting.laws.Sample", "mlptsym.fitting.reading.Dropped",
+            "mlptsym.fitting.laws.QuantilePairs", "mlptsym.likelihood.Sample", "mlptsym.fitting.reading.Dropped",
             "mlptsym.fitting.reading.RecordedTrace",
             "mlptsym.fitting.recommend.Comparison", "mlptsym.fitting.recommend.Outcome",
             "mlptsym.fitting.recommend.QuantumSweep", "mlptsym.fitting.recommend.Recommendation", "mlptsym.fitting.recommend.Simulated",
@@ -113,8 +113,8 @@ NAMES = {
         "a step of run_batch, run_figures, build_site or save_figure, which check first",
     ),
     **dict.fromkeys(
-        ("mlptsym.fitting.laws.Sample.total", "mlptsym.fitting.laws.Sample.total_observed",
-         "mlptsym.fitting.laws.Sample.at_cap", "mlptsym.numeric.gittins.index_of_law",
+        ("mlptsym.likelihood.Sample.total", "mlptsym.likelihood.Sample.total_observed",
+         "mlptsym.likelihood.Sample.at_cap", "mlptsym.numeric.gittins.index_of_law",
          "mlptsym.numeric.descent.descended", "mlptsym.numeric.quantile_guess.guessed_quantiles",
          "mlptsym.numeric.remainder.level_depth",
          "mlptsym.numeric.response.moments_needed", "mlptsym.numeric.saturation.refuse_saturated"),
@@ -123,9 +123,15 @@ NAMES = {
     **{
         f"{law.__module__}.{law.__name__}.{method}": CHECKED
         for law in (SizeLaw, *size_laws().values())
-        for method in ("evaluate", "formulas", "from_text", "partial_moments")
+        for method in ("evaluate", "formulas", "from_text", "most_likely", "partial_moments")
         if method in vars(law)
     },
+    "mlptsym.likelihood.improved": CHECKED,
+    "mlptsym.likelihood.HasLikelihood": "what a law has to have",
+    "mlptsym.likelihood.HasLikelihood.log_density": "what a law has to have",
+    "mlptsym.likelihood.HasLikelihood.log_tail": "what a law has to have",
+    "mlptsym.likelihood.log_likelihood": CHECKED,
+    "mlptsym.likelihood.root": CHECKED,
     "mlptsym.laws.base.SizeLaw": "the base of the size laws",
     "mlptsym.numeric.memory.Memory": "the base of the memory laws",
     "mlptsym.numeric.objectives.Objective": "made by best_quantum_for of what it is given",

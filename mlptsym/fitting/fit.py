@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlptsym.fitting.arrivals import ArrivalStatistics, Departure, arrival_statistics, ljung_box_test, size_dependence
-from mlptsym.fitting.laws import FittedLaw, Sample, fit_laws
+from mlptsym.fitting.laws import FittedLaw, fit_laws
 from mlptsym.fitting.reading import FAULTS, RecordedTrace
 from mlptsym.fitting.recommend import DEFAULT_LEVELS, JOBS, Recommendation, TimeScale, recommend, time_scale
 from mlptsym.laws.empirical import Empirical
+from mlptsym.likelihood import Sample
 from mlptsym.numeric.memory import LinearMemory, Memory
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue

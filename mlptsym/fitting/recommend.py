@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mlptsym.arrays import floats
 from mlptsym.fitting.arrivals import arrival_times
-from mlptsym.fitting.laws import Sample
 from mlptsym.laws.empirical import Empirical
+from mlptsym.likelihood import Sample
 from mlptsym.numeric.optimum import Optimum, optimal_quantum
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue

@@ -10,7 +10,7 @@ import math
 from dataclasses import fields
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from mlptsym import validation
 from mlptsym.arrays import floats
 from mlptsym.compile import compiled
+from mlptsym.likelihood import improved
 from mlptsym.parameters import Parametric
+from mlptsym.validation import ParameterError
 
 if TYPE_CHECKING:
+    from mlptsym.likelihood import Sample
     from mlptsym.symbolic.size_law import LawFormulas
 
 __all__ = ["HIGHEST_ORDER", "SizeLaw"]
@@ -35,6 +38,15 @@ ORDERS = range(HIGHEST_ORDER + 1)
 
 NO_POINTS: Floats = np.empty(0)
 NO_POINTS.flags.writeable = False
+
+DEEP = 1e-290
+"""A tail or density below has too few digits to divide by, or none."""
+
+ROUNDING = 1e-14
+"""What sums of probabilities may be off by."""
+
+FAR = 1e10
+"""Stands for the distance of a law that cannot be computed."""
 
 TINY = 1e-200
 MOST_DRAWN = 2**30
@@ -132,7 +144,7 @@ class SizeLaw(Parametric):
         """Hazard f(x)/P(L > x), shape of ``x``; ``inf`` where nothing is left of the law."""
         points = floats("x", x)
         tail, density = self.tail(points), self.density(points)
-        gone = tail <= 1e-290
+        gone = tail <= DEEP
         deep = gone & (points < self.upper_end)
         with np.errstate(over="ignore"):
             hazard: Floats = np.divide(density, tail, out=np.full(points.shape, math.inf), where=~gone)
@@ -142,6 +154,94 @@ class SizeLaw(Parametric):
     def _deep_hazard(self, points: Floats) -> Floats:
         """Hazard where the tail is too small for a float."""
         return np.full(points.shape, math.inf)
+
+    def log_density(self, x: ArrayLike) -> Floats:
+        """log f(x), shape of ``x``, also where f(x) is too small for a float."""
+        points = floats("x", x)
+        if len(self.atoms):
+            with np.errstate(divide="ignore"):
+                return np.log(self.density(points))
+        start = points == 0  # where the formula has no value, but the density has
+        inside = (points >= self.lower_end) & (points < self.upper_end) & ~start
+        logs = np.full(points.shape, -math.inf)
+        logs[inside] = self.evaluate("log_density", points[inside]).log_density
+        if start.any():
+            with np.errstate(divide="ignore"):
+                logs[start] = np.log(self.density(0.0))
+        return logs
+
+    def log_tail(self, x: ArrayLike) -> Floats:
+        """log P(L > x), shape of ``x``, also where P(L > x) is too small for a float."""
+        points = floats("x", x)
+        tail = self.tail(points)
+        deep = (tail <= DEEP) & (points < self.upper_end)
+        with np.errstate(divide="ignore", over="ignore"):
+            logs: Floats = np.asarray(np.log(tail))
+            logs[deep] = self.log_density(points[deep]) - np.log(self._deep_hazard(points[deep]))
+        return logs
+
+    def quantile(self, probability: ArrayLike) -> Floats:
+        """Least size x with P(L ≤ x) at least the probability, shape of ``probability``.
+
+        Examples
+        --------
+        >>> from mlptsym import Uniform
+        >>> Uniform(2, 4).quantile([0, 0.25, 1]).round(12).tolist()
+        [2.0, 2.5, 4.0]
+        """
+        from scipy.optimize import elementwise
+
+        chances = floats("probability", probability)
+        if (chances > 1).any():
+            allowed = "a number >= 0 and <= 1, or an array of such"
+            validation.refuse("probability", float(chances[chances > 1][0]), allowed)
+        if len(self.atoms):
+            return self.atoms[np.searchsorted(np.cumsum(self.masses)[:-1], chances * (1 - ROUNDING))]
+        found = np.where(chances > 0, self.upper_end, self.lower_end)
+        between = (chances > 0) & (chances < 1)
+        logs = np.log1p(-chances[between])
+        sizes: Floats = 2.0 ** np.arange(-1022.0, 1024.0)
+        first = np.searchsorted(-self.log_tail(sizes), -logs).clip(1, len(sizes) - 1)
+        solver: Any = elementwise.find_root  # its type allows no further arguments
+        ends = (sizes[first - 1], sizes[first])
+        found[between] = solver(lambda x, log: np.maximum(self.log_tail(x), -1e300) - log, ends, args=(logs,)).x
+        return found
+
+    # fitting
+
+    @property
+    def freedom(self) -> int:
+        """How many parameters may be chosen independently."""
+        return len(self.parameters)
+
+    @classmethod
+    def most_likely(cls, sample: Sample) -> Self | None:
+        """The law under which a sample is most likely; None where there is none within the ranges of the parameters.
+
+        By Nelder and Mead's method, first for the mean and the second moment, then for the likelihood.  Positive
+        parameters are searched for by their logarithms.
+        """
+        from scipy.optimize import minimize
+
+        ranges = list(cls.ranges().values())
+        positive = [(allowed.at_least or allowed.above or 0) > 0 for allowed in ranges]
+        moments = [sample.total(lambda x, n=n: x**n) / sample.size for n in (1, 2)]  # type: ignore[misc]
+
+        def build(place: Floats) -> Any:
+            return cls(*(math.exp(v) if log else float(v) for v, log in zip(place, positive, strict=True)))
+
+        def distance(place: Floats) -> float:
+            try:
+                return math.fsum(abs(math.log(build(place).moment(n) / moments[n - 1])) for n in (1, 2))
+            except (ParameterError, ArithmeticError, ValueError):
+                return FAR
+
+        starts = [[math.log(v) if log else v for v, log in zip(e, positive, strict=True)] for e in cls.examples]
+        near = min((minimize(distance, start, method="Nelder-Mead") for start in starts), key=lambda found: found.fun)
+        law: Self = improved(sample, build, near.x.tolist())
+        ends = [end for allowed in ranges for end in (allowed.at_least, allowed.at_most) if end is not None]
+        at_end = any(math.isclose(value, end, rel_tol=1e-6) for value in law.parameters for end in ends)
+        return None if at_end else law
 
     def upper_moment(self, order: int, x: ArrayLike) -> Floats:
         """E[L^order ; L > x] for order 0 … 3, shape of ``x``; ``inf`` where the moment is infinite."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
 from mlptsym.laws.base import Floats, SizeLaw
 from mlptsym.laws.gamma import Gamma, gamma_hazard
+from mlptsym.likelihood import improved, log_likelihood
 from mlptsym.parameters import Magnitude, Range
 
 if TYPE_CHECKING:
+    from mlptsym.likelihood import Sample
     from mlptsym.symbolic.size_law import LawFormulas
 
 __all__ = ["Erlang"]
@@ -54,6 +58,26 @@ class Erlang(SizeLaw):
             textbook=rate**stages * point ** (stages - 1) * sp.exp(-rate * point) / sp.gamma(stages),
             latex=r"f(x) = \frac{\nu^mx^{m-1}e^{-\nu x}}{(m-1)!}",
         )
+
+    @classmethod
+    def most_likely(cls, sample: Sample) -> Self | None:
+        """The better of the numbers of stages beside the gamma law's shape, in which the likelihood has one maximum.
+
+        None if that is one stage, which is the exponential law.
+        """
+        gamma = Gamma.most_likely(sample)
+        laws = [
+            cls._of_stages(sample, stages, stages / gamma.mean)
+            for stages in sorted({max(1, math.floor(gamma.shape)), math.ceil(gamma.shape)})
+        ]
+        best = max(laws, key=partial(log_likelihood, sample))
+        return None if best.stages == 1 else best
+
+    @classmethod
+    def _of_stages(cls, sample: Sample, stages: int, rate: float) -> Self:
+        if sample.cap is None:
+            return cls(stages, rate)
+        return improved(sample, lambda p: cls(stages, math.exp(p[0])), [math.log(rate)])
 
     def _deep_hazard(self, points: Floats) -> Floats:
         return gamma_hazard(self.stages, points * self.rate) * self.rate

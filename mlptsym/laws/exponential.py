@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from mlptsym.parameters import Magnitude
 if TYPE_CHECKING:
     import sympy as sp
 
+    from mlptsym.likelihood import Sample
     from mlptsym.symbolic.size_law import LawFormulas
 
 __all__ = ["Exponential"]
@@ -61,6 +62,11 @@ class Exponential(SizeLaw):
             textbook=rate * sp.exp(-rate * point),
             latex=r"f(x) = \nu e^{-\nu x}",
         )
+
+    @classmethod
+    def most_likely(cls, sample: Sample) -> Self:
+        """The rate is the number of sizes known exactly over the total of all sizes."""
+        return cls(sample.observed / sample.total(lambda x: x))
 
     def _deep_hazard(self, points: Floats) -> Floats:
         return np.full(points.shape, self.rate)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
 from mlptsym.laws.base import Floats, SizeLaw
+from mlptsym.likelihood import improved, root
 from mlptsym.parameters import Magnitude, Range
 
 if TYPE_CHECKING:
     import sympy as sp
 
+    from mlptsym.likelihood import Sample
     from mlptsym.symbolic.size_law import LawFormulas
 
 __all__ = ["Gamma"]
@@ -57,6 +60,19 @@ class Gamma(SizeLaw):
             textbook=point ** (shape - 1) * sp.exp(-point / scale) / (sp.gamma(shape) * scale**shape),
             latex=r"f(x) = \frac{x^{k-1}e^{-x/s}}{\Gamma(k)s^k}",
         )
+
+    @classmethod
+    def most_likely(cls, sample: Sample) -> Self:
+        """The shape a solves log a − ψ(a) = log of the mean − mean of the log; with a cap, a search from there."""
+        from scipy.special import digamma
+
+        mean = sample.total(lambda x: x) / sample.size
+        gap = math.log(mean) - sample.total(np.log) / sample.size
+        shape = root(lambda a: gap - math.log(a) + float(digamma(a)), 1e-8, 1e12)
+        if sample.cap is None:
+            return cls(shape, mean / shape)
+        start = [math.log(shape), math.log(mean / shape)]
+        return improved(sample, lambda p: cls(math.exp(p[0]), math.exp(p[1])), start)
 
     def _deep_hazard(self, points: Floats) -> Floats:
         return gamma_hazard(self.shape, points / self.scale) / self.scale

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 
 from mlptsym.laws.base import Floats, SizeLaw
 from mlptsym.laws.exponential import Exponential
+from mlptsym.likelihood import improved, log_likelihood
 from mlptsym.parameters import Range
 from mlptsym.validation import LARGEST, SMALLEST, refuse
 
 if TYPE_CHECKING:
     import sympy as sp
 
+    from mlptsym.likelihood import Sample
     from mlptsym.symbolic.size_law import LawFormulas
 
 __all__ = ["HyperExponential"]
@@ -80,6 +83,52 @@ class HyperExponential(SizeLaw):
             textbook=sp.Add(*(p * nu * sp.exp(-nu * point) for p, nu in zip(probabilities, rates, strict=True))),
             latex=r"f(x) = \sum_ip_i\nu_ie^{-\nu_ix}",
         )
+
+    @classmethod
+    def most_likely(cls, sample: Sample) -> Self | None:
+        """Two phases, by the EM algorithm from three starts, then a search; None if one phase does as well."""
+        mean = sample.total(lambda x: x) / sample.observed
+        starts = [(0.5, 0.5 / mean, 2 / mean), (0.9, 1 / (0.5 * mean), 0.1 / mean), (0.2, 1 / (0.2 * mean), 0.8 / mean)]
+        best = max((cls._two_phases(sample, *start) for start in starts), key=partial(log_likelihood, sample))
+        gained = log_likelihood(sample, best) - log_likelihood(sample, Exponential.most_likely(sample))
+        return best if gained > 1e-6 * sample.size and min(best.probabilities) > 1e-6 else None
+
+    @classmethod
+    def _two_phases(cls, sample: Sample, probability: float, first: float, second: float) -> Self:
+        """EM, then Nelder and Mead's method, which ends where EM only creeps."""
+        law = cls((probability, 1 - probability), (first, second))
+        for _ in range(30):
+            law = law._em_step(sample)
+        start = [math.log(law.probabilities[0] / law.probabilities[1]), *np.log(law.rates)]
+
+        def build(p: Floats) -> Any:
+            share = 1 / (1 + math.exp(-float(p[0])))
+            return cls((share, 1 - share), (math.exp(p[1]), math.exp(p[2])))
+
+        found: Self = improved(sample, build, start)
+        return found
+
+    def _em_step(self, sample: Sample) -> Self:
+        """Shares of the phases in each size by Bayes, then the best law for them; one at the cap has a rest of 1/μ."""
+        rates = np.asarray(self.rates)
+        log_weights = np.log(self.probabilities) + np.log(rates) - np.multiply.outer(sample.values, rates)
+        shares = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+        shares *= (sample.counts / shares.sum(axis=1))[:, None]
+        jobs, work = shares.sum(axis=0), sample.values @ shares
+        if sample.cap is not None:
+            log_tails = np.log(self.probabilities) - sample.cap * rates
+            tails = np.exp(log_tails - log_tails.max())
+            capped = sample.capped * tails / tails.sum()
+            jobs, work = jobs + capped, work + capped * (sample.cap + 1 / rates)
+        shares_of_phases = np.clip(jobs / jobs.sum(), 1e-12, None)
+        new_rates = np.clip(jobs / np.maximum(work, SMALLEST), 1e-29, 1e29)
+        probabilities = (shares_of_phases / shares_of_phases.sum()).tolist()
+        return type(self)(tuple(probabilities), tuple(new_rates.tolist()))
+
+    @property
+    def freedom(self) -> int:
+        """The probabilities add up to one."""
+        return len(self.parameters) - 1
 
     def _deep_hazard(self, points: Floats) -> Floats:
         return np.full(points.shape, min(self.rates))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
 from mlptsym.laws.base import Floats, SizeLaw
+from mlptsym.likelihood import improved
 from mlptsym.parameters import Range
 
 if TYPE_CHECKING:
     import sympy as sp
 
+    from mlptsym.likelihood import Sample
     from mlptsym.symbolic.size_law import LawFormulas
 
 __all__ = ["LogNormal"]
@@ -62,6 +64,15 @@ class LogNormal(SizeLaw):
             textbook=sp.exp(-(((sp.log(point) - mu) / sigma) ** 2) / 2) / (sp.sqrt(2 * sp.pi) * sigma * point),
             latex=r"f(x) = \frac{1}{x\sigma\sqrt{2\pi}}\exp\Bigl(-\frac{(\log x-\mu)^2}{2\sigma^2}\Bigr)",
         )
+
+    @classmethod
+    def most_likely(cls, sample: Sample) -> Self:
+        """Mean and standard deviation of the logarithms; with a cap, a search from there."""
+        mean = sample.total(np.log) / sample.size
+        deviation = math.sqrt(sample.total(lambda x: (np.log(x) - mean) ** 2) / sample.size)
+        if sample.cap is None:
+            return cls(mean, deviation)
+        return improved(sample, lambda p: cls(float(p[0]), math.exp(p[1])), [mean, math.log(deviation)])
 
     def _deep_hazard(self, points: Floats) -> Floats:
         from scipy.special import erfcx

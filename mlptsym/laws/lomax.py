@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
 from mlptsym.laws.base import HIGHEST_ORDER, ORDERS, Floats, SizeLaw
+from mlptsym.likelihood import HasLikelihood, log_likelihood
 from mlptsym.parameters import Magnitude, Range
 
 if TYPE_CHECKING:
     import sympy as sp
 
+    from mlptsym.likelihood import Sample
     from mlptsym.symbolic.size_law import LawFormulas
 
 __all__ = ["Lomax"]
+
+
+SCALES = 60  # at which the likelihood is looked at, from 1e-4 to a thousand mean sizes
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,32 @@ class Lomax(SizeLaw):
     def moment_limit(self) -> float:
         """The shape."""
         return self.shape
+
+    @classmethod
+    def most_likely(cls, sample: Sample) -> Self | None:
+        """With scale s the best shape is (number known exactly)/Σ log(1 + x/s); also with a cap.
+
+        None where the likelihood grows up to the largest shape: in the limit the law is exponential.
+        """
+        from scipy.optimize import minimize_scalar
+
+        mean, most = sample.total(lambda x: x) / sample.observed, float(cls.ranges()["shape"].at_most or math.inf)
+
+        def law(log_scale: float) -> Self | None:
+            scale = mean * math.exp(log_scale)
+            shape = sample.observed / sample.total(lambda x: np.log1p(x / scale))
+            return cls(shape, scale) if shape < most else None
+
+        def cost(log_scale: float) -> float:
+            here: HasLikelihood | None = law(log_scale)
+            return math.inf if here is None else -log_likelihood(sample, here)
+
+        scales = np.linspace(math.log(1e-4), math.log(0.999 * most), SCALES)
+        place = int(np.argmin([cost(float(scale)) for scale in scales]))
+        if place == SCALES - 1:
+            return None
+        bounds = (scales[max(place - 1, 0)], scales[place + 1])
+        return law(float(minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x))
 
     def _deep_hazard(self, points: Floats) -> Floats:
         return self.shape / (self.scale + points)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
 from mlptsym.laws.base import Floats, SizeLaw
+from mlptsym.likelihood import root
 from mlptsym.parameters import Magnitude, Range
 
 if TYPE_CHECKING:
     import sympy as sp
 
+    from mlptsym.likelihood import Sample
     from mlptsym.symbolic.size_law import LawFormulas
 
 __all__ = ["Weibull"]
@@ -63,6 +65,20 @@ class Weibull(SizeLaw):
             textbook=shape * point ** (shape - 1) / scale**shape * sp.exp(-((point / scale) ** shape)),
             latex=r"f(x) = \frac ks\Bigl(\frac xs\Bigr)^{k-1}e^{-(x/s)^k}",
         )
+
+    @classmethod
+    def most_likely(cls, sample: Sample) -> Self:
+        """The shape a solves Σ x^a log x/Σ x^a = 1/a + mean of log x over the sizes known exactly; also with a cap."""
+        mean_log = sample.total_observed(np.log) / sample.observed
+        largest = sample.maximum
+
+        def excess(shape: float) -> float:
+            weights = sample.total(lambda x: (x / largest) ** shape)
+            return sample.total(lambda x: (x / largest) ** shape * np.log(x)) / weights - 1 / shape - mean_log
+
+        shape = root(excess, 1e-3, 1e6)
+        mean_power = sample.total(lambda x: (x / largest) ** shape) / sample.observed
+        return cls(shape, largest * mean_power ** (1 / shape))
 
     def _deep_hazard(self, points: Floats) -> Floats:
         return self.shape / self.scale * (points / self.scale) ** (self.shape - 1)

@@ -21,6 +21,7 @@ __all__ = [
     "LawFormulas",
     "MomentDefects",
     "law_formula",
+    "logarithm",
     "moment_defects",
     "point",
     "potential_defect",
@@ -161,6 +162,29 @@ def _limit(expression: sp.Expr, end: sp.Expr, law: LawFormulas) -> sp.Expr:
     return sp.Add(*(sp.limit(term, stretched, end) for term in sp.Add.make_args(powers)))
 
 
+def logarithm(expression: sp.Expr) -> sp.Expr:
+    """Logarithm of a positive expression, in a form that is finite where the expression is too small for a float.
+
+    Examples
+    --------
+    >>> a, b = sp.symbols("a b", positive=True)
+    >>> logarithm(a * sp.exp(-b))
+    -b + log(a)
+    """
+    if isinstance(expression, sp.Add):  # relative to the largest term
+        terms = [logarithm(term) for term in expression.args]
+        largest = sp.Max(*terms)
+        return largest + sp.log(sp.Add(*(sp.exp(term - largest) for term in terms)))
+    logs = sp.expand_log(sp.log(sp.powsimp(expression.doit())), force=True)
+    # for whole numbers SymPy itself would go back from log Γ to the logarithm of a factorial
+    factorials = {
+        part: sp.loggamma(*part.args[0].args, evaluate=False)
+        for part in logs.atoms(sp.log)
+        if part.args[0].func is sp.gamma
+    }
+    return logs.xreplace(factorials)
+
+
 def law_formula(law: Any, lengths: tuple[int, ...], wanted: str, *orders: int) -> Formula:
     """Formulas of a law in its parameters and x.
 
@@ -184,6 +208,7 @@ def law_formula(law: Any, lengths: tuple[int, ...], wanted: str, *orders: int) -
         "potentials": lambda: {f"moment_{n}": (moment if n < 2 else potential)(n) for n in orders},
         "density": lambda: {"density": formulas.density_everywhere()},
         "hazard": lambda: {"density": formulas.density_everywhere(), "tail": moment(0), "first": moment(1)},
+        "log_density": lambda: {"log_density": logarithm(formulas.density)},
         "smooth": lambda: {
             "tail": formulas.closed_moment(0),
             "density": formulas.density,

@@ -309,6 +309,33 @@ def test_samples_depend_on_the_generator_alone(law):
     assert len(law.atoms) or not np.array_equal(first, other)
 
 
+@pytest.mark.parametrize("law", ALL)
+def test_quantiles(law):
+    """The least size with at least the probability below or at it."""
+    chances = np.array([1e-9, 0.2, 0.5, 0.8, 1 - 1e-9])
+    sizes = law.quantile(chances)
+    if len(law.atoms):
+        assert (1 - law.tail(sizes) >= chances - 1e-15).all()
+        assert (1 - law.tail(np.nextafter(sizes, 0)) < chances).all()
+    else:
+        np.testing.assert_allclose(law.tail(sizes), 1 - chances, rtol=1e-6, atol=1e-15)
+        np.testing.assert_allclose(law.tail(sizes[1:4]), 1 - chances[1:4], rtol=1e-12)
+    assert law.quantile([0, 1]).tolist() == [law.atoms[0] if len(law.atoms) else law.lower_end, law.upper_end]
+
+
+@pytest.mark.parametrize("law", CONTINUOUS)
+def test_logarithms_into_the_far_tail(law):
+    """log f and log P(L > x), also where neither is a float; absolute errors count in a likelihood."""
+    density, moment = density_of(law), moment_of(law)
+    for depth in (1e-6, 0.3, 1.0, 4.0, 40.0, 1e3):
+        x = law.mean * depth
+        with reference.digits(30):
+            exact_density, exact_tail = density(mp.mpf(x)), moment(0, mp.mpf(x))
+            logs = [float(mp.log(value)) if value else -math.inf for value in (exact_density, exact_tail)]
+        assert float(law.log_density(x)) == pytest.approx(logs[0], rel=1e-13, abs=1e-12)
+        assert float(law.log_tail(x)) == pytest.approx(logs[1], rel=1e-13, abs=1e-12)
+
+
 def test_the_base_class_has_no_sampler():
     with pytest.raises(NotImplementedError):
         SizeLaw().sample(np.random.default_rng(0), 1)
