@@ -49,8 +49,17 @@ from mlptsym.fitting.arrivals import (
     ljung_box_test,
     size_dependence,
 )
+from mlptsym.fitting.clock import Clock, find_clock
 from mlptsym.fitting.drawing import as_png, draw_arrivals, draw_everything, draw_response, draw_sizes
-from mlptsym.fitting.fit import TraceFit, checked_fit, columns_in_words, fit_trace, policy_in_words, reading_notes
+from mlptsym.fitting.fit import (
+    TraceFit,
+    checked_fit,
+    clock_in_words,
+    columns_in_words,
+    fit_trace,
+    policy_in_words,
+    reading_notes,
+)
 from mlptsym.fitting.laws import fit_laws, quantile_pairs
 from mlptsym.fitting.reading import RecordedTrace, find_traces, read_trace
 from mlptsym.fitting.recommend import TimeScale, recommend, time_scale
@@ -90,6 +99,7 @@ DISCRETE = mq.Queue(mq.Empirical([1.0, 2.0, 4.0]), 0.2, preemption_cost=0.1)
 MLPT = mq.MLPT(quantum=1.0, levels=3)
 SAMPLE = Sample.of([1.0, 2.0, 3.0, 5.0, 8.0, 8.0])
 TRACE = RecordedTrace("t.csv", None, "tokens", "arrived", np.arange(1.0, 13.0), np.arange(12.0) ** 2, 12)
+CLOCK = Clock(step=1.0, offsets=(0.0,), width=0.01, ties=0.5)
 TIMES, FIGURE = np.arange(12.0) ** 2, Figure()
 GENERATOR = np.random.default_rng(1)
 
@@ -295,11 +305,14 @@ CALLS = _by_name(
     Call(ljung_box_test, {"values": TIMES, "lags": 2}, 20),
     Call(TimeScale, {"arrival_rate": 0.1, "tokens_per_second": 5.0, "stretch": 1.0, "assumed_load": None}),
     Call(TimeScale.seconds, {"self": SCALE, "units": 5.0}, fixed=("self",)),
-    Call(recommend, {"queue": Later(lambda: _fit().recommendation.queue), "scale": SCALE, "sizes": TRACE.sizes, "times": TRACE.times,
+    Call(recommend, {"queue": Later(lambda: _fit().recommendation.queue), "scale": SCALE, "sizes": TRACE.sizes, "times": TRACE.times, "recorded": TRACE.times,
                      "levels": [2], "seed": 1, "jobs": 100}, 6, names=("root_seed",)),
     Call(policy_in_words, {"policy": mq.FCFS()}),
     Call(reading_notes, {"trace": TRACE}),
     Call(columns_in_words, {"trace": TRACE}),
+    Call(find_clock, {"times": TIMES}),
+    Call(CLOCK.spread, {"times": TIMES, "seed": 1}),
+    Call(clock_in_words, {"clock": CLOCK}),
     Call(law_in_words, {"law": Later(lambda: _fit().laws[0])}),
     Call(in_time, {"fit": FIT, "units": 5.0, "error": 0.5}),
     *(Call(function, {"fit": FIT}, 4) for function in (checked_fit, as_mapping, verdict)),

@@ -87,7 +87,7 @@ NAMES = {
             "mlptsym.batch.scenarios.ScenarioFileError", "mlptsym.figures.best_quanta.Found",
             "mlptsym.figures.crossings.Crossing", "mlptsym.figures.runner.FigureRun", "mlptsym.figures.runner.FigureTask",
             "mlptsym.figures.site.build.Source", "mlptsym.fitting.arrivals.ArrivalStatistics",
-            "mlptsym.fitting.arrivals.Departure", "mlptsym.fitting.fit.TraceFit", "mlptsym.fitting.laws.FittedLaw",
+            "mlptsym.fitting.arrivals.Departure", "mlptsym.fitting.clock.Clock", "mlptsym.fitting.fit.TraceFit", "mlptsym.fitting.laws.FittedLaw",
             "mlptsym.fitting.laws.QuantilePairs", "mlptsym.likelihood.Sample", "mlptsym.fitting.reading.Dropped",
             "mlptsym.fitting.reading.RecordedTrace",
             "mlptsym.fitting.recommend.Comparison", "mlptsym.fitting.recommend.Outcome",

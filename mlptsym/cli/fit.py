@@ -190,7 +190,7 @@ def _optional(text: str | None) -> Any:
 
 def _print(found: TraceFit) -> None:
     """The recommendation, its numbers, and what to know before believing them."""
-    from mlptsym.fitting.fit import columns_in_words, policy_in_words, reading_notes
+    from mlptsym.fitting.fit import clock_in_words, columns_in_words, policy_in_words, reading_notes
     from mlptsym.fitting.report import law_in_words, verdict
 
     result, trace = found.recommendation, found.trace
@@ -202,10 +202,12 @@ def _print(found: TraceFit) -> None:
         ("sizes", f"mean {trace.sizes.mean():.6g}, CV {trace.sizes.std() / trace.sizes.mean():.4g}"),
         ("best-fitting law", "-" if best is None else f"{law_in_words(best)} (off by {best.distance:.1%})"),
     ]
-    if found.arrivals is not None:
-        arrivals = found.arrivals
-        rows.append(("arrivals", f"{arrivals.rate:.6g} per second, CV of gaps {arrivals.gap_cv:.4g}"))
-        rows.append(("  departure from Poisson", arrivals.departure))
+    if found.clock is not None:
+        rows.append(("coarse clock", clock_in_words(found.clock)))
+    for name, arrivals in (("arrivals", found.arrivals), ("arrivals, as recorded", found.as_recorded)):
+        if arrivals is not None:
+            rows.append((name, f"{arrivals.rate:.6g} per second, CV of gaps {arrivals.gap_cv:.4g}"))
+            rows.append(("  departure from Poisson", arrivals.departure))
     rows.append(("base load", f"{result.queue.base_load:.6g}"))
     for comparison in result.comparisons:
         rows.append((policy_in_words(comparison.policy), ""))
@@ -213,6 +215,8 @@ def _print(found: TraceFit) -> None:
         rows.append(("  Poisson simulation", _numbers(found, comparison.poisson, None)))
         if comparison.trace is not None:
             rows.append(("  trace", _numbers(found, comparison.trace, comparison.trace_gain)))
+        if comparison.as_recorded is not None:
+            rows.append(("  trace, as recorded", _numbers(found, comparison.as_recorded, None)))
     print_rows([(name, value) for name, value in rows])
     typer.echo()
     for sentence in found.warnings:

@@ -116,9 +116,10 @@ def _unit(fit: TraceFit) -> tuple[float, str]:
 
 
 def _times(fit: TraceFit) -> Floats:
-    if fit.trace.times is None:
+    times = fit.times
+    if times is None:
         refuse("fit", fit, "of a trace with arrival times")
-    return fit.trace.times
+    return times
 
 
 def _histogram(fit: TraceFit, axes: Axes) -> None:

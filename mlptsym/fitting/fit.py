@@ -6,10 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mlptsym.fitting.arrivals import ArrivalStatistics, Departure, arrival_statistics, ljung_box_test, size_dependence
+from mlptsym.fitting.clock import Clock, find_clock
 from mlptsym.fitting.laws import FittedLaw, fit_laws
 from mlptsym.fitting.reading import FAULTS, RecordedTrace
-from mlptsym.fitting.recommend import DEFAULT_LEVELS, JOBS, Recommendation, TimeScale, recommend, time_scale
+from mlptsym.fitting.recommend import DEFAULT_LEVELS, JOBS, Comparison, Recommendation, TimeScale, recommend, time_scale
 from mlptsym.laws.empirical import Empirical
 from mlptsym.likelihood import Sample
 from mlptsym.numeric.memory import LinearMemory, Memory
@@ -17,13 +21,24 @@ from mlptsym.numeric.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.queue import Queue
 from mlptsym.validation import ParameterError, instance
 
-__all__ = ["TraceFit", "checked_fit", "columns_in_words", "fit_trace", "policy_in_words", "reading_notes"]
+__all__ = [
+    "TraceFit",
+    "checked_fit",
+    "clock_in_words",
+    "columns_in_words",
+    "fit_trace",
+    "policy_in_words",
+    "reading_notes",
+]
+
+Floats = NDArray[np.float64]
 
 DOMINANT = 0.01  # a size, or a gap, that makes up so much of the whole is pointed out
 LONGEST_GAP = 0.2
 FEW = 1000
 MANY_BEYOND = 10.0
 POOR_FIT = 0.05
+EXACT = 1e-3  # of a step: rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +51,13 @@ class TraceFit:
     sample : Sample
     laws : tuple of FittedLaw
         Parametric laws, the best by AIC first; the recommendation rests on none of them, but on the sample itself.
-    arrivals : ArrivalStatistics or None
-        None for a trace without times.
+    clock : Clock or None
+        The coarse clock that has written the arrival times, if one has.
+    times : array of float, shape (jobs,), or None
+        Arrival times in seconds from the first, as tested and simulated: those of the trace, or where a coarse clock
+        has written them, these spread over its ticks (`Clock.spread`).  None for a trace without times.
+    arrivals, as_recorded : ArrivalStatistics or None
+        Of these times, and of those of the trace where these are others.
     dependent_sizes : Departure
         Test that successive sizes are independent.
     rate_dependence : Departure or None
@@ -50,7 +70,10 @@ class TraceFit:
     trace: RecordedTrace
     sample: Sample
     laws: tuple[FittedLaw, ...]
+    clock: Clock | None
+    times: Floats | None
     arrivals: ArrivalStatistics | None
+    as_recorded: ArrivalStatistics | None
     dependent_sizes: Departure
     rate_dependence: Departure | None
     recommendation: Recommendation
@@ -95,7 +118,10 @@ def fit_trace(
         If a number is outside its range, or all requests of the trace have the same time.
     """
     instance("trace", trace, RecordedTrace, "a trace from read_trace")
-    arrivals = None if trace.times is None else _arrivals(trace)
+    as_recorded = None if trace.times is None else _arrivals(trace)
+    clock = None if trace.times is None else find_clock(trace.times)
+    times = trace.times if trace.times is None or clock is None else clock.spread(trace.times)
+    arrivals = as_recorded if times is None or clock is None else arrival_statistics(times)
     law = Empirical(trace.sizes)
 
     def queue_at(rate: float) -> Queue:
@@ -106,19 +132,42 @@ def fit_trace(
     mean = queue_at(1.0).mean_service_time
     scale = time_scale(mean, recorded, tokens_per_second=tokens_per_second, arrival_rate=arrival_rate, load=load)
     queue = queue_at(scale.arrival_rate)
-    recommendation = recommend(queue, scale, trace.sizes, trace.times, levels, seed=seed, jobs=jobs)
+    recommendation = recommend(
+        queue,
+        scale,
+        trace.sizes,
+        times,
+        levels,
+        recorded=None if clock is None else trace.times,
+        seed=seed,
+        jobs=jobs,
+    )
     sample = Sample.of(trace.sizes)
     laws = fit_laws(sample)
     dependence = ljung_box_test(trace.sizes)
-    with_rate = None if trace.times is None else size_dependence(trace.times, trace.sizes)
+    with_rate = None if times is None else size_dependence(times, trace.sizes)
+    as_recorded = None if clock is None else as_recorded
     warnings = (
         *_of_units(trace),
         *_of_scale(scale, queue),
+        *_of_clock(clock, arrivals, as_recorded, recommendation.fcfs),
         *_of_arrivals(arrivals, trace.unused),
         *_of_sizes(trace, sample, laws, dependence, with_rate),
         *_of_policy(recommendation),
     )
-    return TraceFit(trace, sample, laws, arrivals, dependence, with_rate, recommendation, warnings)
+    return TraceFit(
+        trace,
+        sample,
+        laws,
+        clock,
+        times,
+        arrivals,
+        as_recorded,
+        dependence,
+        with_rate,
+        recommendation,
+        warnings,
+    )
 
 
 def checked_fit(fit: object) -> TraceFit:
@@ -211,6 +260,40 @@ def _of_scale(scale: TimeScale, queue: Queue) -> list[str]:
             "Means below are infinite, or those of a backlog that keeps growing."
         )
     return found
+
+
+def clock_in_words(clock: Clock) -> str:
+    """What a coarse clock has done to arrival times.
+
+    Examples
+    --------
+    >>> clock_in_words(Clock(step=1.0, offsets=(0.0,), width=0.01, ties=0.88))
+    'times lie on a grid of 1 s, within 0.005 s, and 88% of the requests share theirs with the one before'
+    """
+    step = instance("clock", clock, Clock, "what find_clock returns").step
+    grids = len(clock.offsets)
+    place = f"times lie on {'a grid' if grids == 1 else f'{grids} grids'} of {step:.6g} s"
+    within = "" if clock.width <= EXACT else f", within {clock.width * step / grids / 2:.1g} s,"
+    return f"{place}{within} and {clock.ties:.0%} of the requests share theirs with the one before"
+
+
+def _of_clock(
+    clock: Clock | None,
+    arrivals: ArrivalStatistics | None,
+    as_recorded: ArrivalStatistics | None,
+    fcfs: Comparison,
+) -> list[str]:
+    if clock is None or arrivals is None or as_recorded is None or fcfs.trace is None or fcfs.as_recorded is None:
+        return []
+    longer = fcfs.as_recorded.mean / fcfs.trace.mean
+    said = (
+        f"The clock of the trace is COARSE: {clock_in_words(clock)}. This is taken to be the clock's doing, not "
+        f"requests that came together: each was moved to a random place of its {clock.step:.6g} s, in the same order, "
+        "before arrivals were tested and simulated. The gaps have a coefficient of variation of "
+        f"{arrivals.gap_cv:.3g}, as recorded {as_recorded.gap_cv:.3g}; with the times as recorded the mean response "
+        f"time under FCFS is {longer:.3g} times as long."
+    )
+    return [said]
 
 
 def _of_arrivals(arrivals: ArrivalStatistics | None, unused: Sequence[str]) -> list[str]:

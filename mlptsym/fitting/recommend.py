@@ -205,6 +205,8 @@ class Comparison:
     trace : Outcome or None
         Simulated: every request at its own time with its own size, the server empty at first, all requests counted.
         None for a trace without times.
+    as_recorded : Outcome or None
+        The same with the times that a coarse clock wrote, where those of ``trace`` are others.
     gain, trace_gain : float or None
         1 − E[T]/E[T of FCFS], by theory and on the trace.
     effective_load : float
@@ -216,6 +218,7 @@ class Comparison:
     p99_source: str
     poisson: Outcome
     trace: Outcome | None
+    as_recorded: Outcome | None
     gain: float | None
     trace_gain: float | None
     effective_load: float
@@ -315,6 +318,7 @@ def recommend(
     times: ArrayLike | None,
     levels: Sequence[float] = DEFAULT_LEVELS,
     *,
+    recorded: ArrayLike | None = None,
     seed: int = 0,
     jobs: int = JOBS,
 ) -> Recommendation:
@@ -330,6 +334,8 @@ def recommend(
         Arrival times in seconds, as for `arrival_statistics`.
     levels : sequence of float
         Numbers of levels to look at, each >= 2 or ``inf``; at most 20 of them.
+    recorded : array of float, shape (requests,), optional
+        Arrival times as a coarse clock wrote them, if those in ``times`` are not they: simulated for comparison.
     seed : int
         Of the simulations.
     jobs : int
@@ -347,9 +353,12 @@ def recommend(
     instance("queue", queue, Queue, "a Queue")
     instance("scale", scale, TimeScale, "what time_scale returns")
     sizes = _sizes(sizes)
-    times = None if times is None else arrival_times("times", times)
-    if times is not None and times.size != sizes.size:
-        refuse("sizes", sizes, f"as many numbers as there are times ({times.size})")
+    given = [
+        None if one is None else arrival_times(name, one) for name, one in (("times", times), ("recorded", recorded))
+    ]
+    for one in given:
+        if one is not None and one.size != sizes.size:
+            refuse("sizes", sizes, f"as many numbers as there are times ({one.size})")
     seed = integer("root_seed", seed, at_least=0)
     jobs = integer("jobs", jobs, at_least=100, at_most=10**7)
     counts = numbers("levels", levels, at_least=2, infinite=True, maximum_length=MOST_OPTIMA)
@@ -357,12 +366,12 @@ def recommend(
     chosen: list[tuple[Policy, str]] = [(FCFS(), "fcfs")]
     chosen += [(_policy(queue, optimum), optimum.kind) for optimum in optima if optimum.kind != "fcfs"]
     warmup, settled = _warmup(queue, [policy for policy, _ in chosen], jobs)
-    arrivals = None if times is None else _in_units(times, scale.arrival_rate)
+    arrivals, as_recorded = (None if one is None else _in_units(one, scale.arrival_rate) for one in given)
     reference: Comparison | None = None
     comparisons: list[Comparison] = []
     for policy, kind in chosen:
         poisson = _poisson(queue, policy, seed, jobs, warmup)
-        comparison = _compared(queue, policy, kind, sizes, arrivals, poisson, reference)
+        comparison = _compared(queue, policy, kind, sizes, arrivals, as_recorded, poisson, reference)
         reference = reference or comparison
         comparisons.append(comparison)
     recommended = _simplest(comparisons)
@@ -406,10 +415,14 @@ def _compared(
     kind: str,
     sizes: Floats,
     arrivals: Floats | None,
+    as_recorded: Floats | None,
     poisson: Outcome,
     reference: Comparison | None,
 ) -> Comparison:
-    trace = None if arrivals is None else _measured(response_times(queue, policy, arrivals, sizes))
+    trace, recorded = (
+        None if times is None else _measured(response_times(queue, policy, times, sizes))
+        for times in (arrivals, as_recorded)
+    )
     solution = solve(queue, policy)
     p99, tail = _theory(queue, policy, poisson.tail)
     theory = Outcome(float(solution.mean_response_time), poisson.p99 if p99 is None else p99, tail)
@@ -422,6 +435,7 @@ def _compared(
         p99_source="simulation" if p99 is None else "theory",
         poisson=poisson,
         trace=trace,
+        as_recorded=recorded,
         gain=_gain(theory.mean, fcfs),
         trace_gain=None if trace is None or trace_fcfs is None else _gain(trace.mean, trace_fcfs.mean),
         effective_load=float(solution.effective_load),

@@ -6,6 +6,7 @@ import io
 import math
 import os
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mlptsym import validation
 from mlptsym.figures.record import write_whole
 from mlptsym.figures.style import paper_style
+from mlptsym.fitting.arrivals import ArrivalStatistics
 from mlptsym.fitting.fit import TraceFit, checked_fit, columns_in_words, policy_in_words, reading_notes
 from mlptsym.fitting.laws import FittedLaw
 from mlptsym.fitting.reading import FAULTS
@@ -95,7 +97,6 @@ def as_mapping(fit: TraceFit) -> dict[str, Any]:
     """Everything as plain values; times in units of service time, those of arrivals in seconds."""
     trace, found = checked_fit(fit).trace, fit.recommendation
     sizes = trace.sizes
-    arrivals = None if fit.arrivals is None else asdict(fit.arrivals) | {"departure": fit.arrivals.departure}
     return {
         "trace": {
             **{name: getattr(trace, name) for name in ("path", "layout", "size_column", "time_column", "rows", "jobs")},
@@ -121,7 +122,9 @@ def as_mapping(fit: TraceFit) -> dict[str, Any]:
             | {name: getattr(law, name) for name in ("log_likelihood", "aic", "distance", "beyond_maximum")}
             for law in fit.laws
         ],
-        "arrivals": arrivals,
+        "clock": None if fit.clock is None else asdict(fit.clock),
+        "arrivals": _arrivals_mapping(fit.arrivals),
+        "arrivals_as_recorded": _arrivals_mapping(fit.as_recorded),
         **asdict(found.scale),
         **{
             name: getattr(found.queue, name)
@@ -143,6 +146,10 @@ def as_mapping(fit: TraceFit) -> dict[str, Any]:
     }
 
 
+def _arrivals_mapping(arrivals: ArrivalStatistics | None) -> dict[str, Any] | None:
+    return None if arrivals is None else asdict(arrivals) | {"departure": arrivals.departure}
+
+
 def _policy_mapping(comparison: Comparison) -> dict[str, Any]:
     policy = comparison.policy
     return {
@@ -159,6 +166,9 @@ def _policy_mapping(comparison: Comparison) -> dict[str, Any]:
         "trace": None
         if comparison.trace is None
         else {"mean_response_time": comparison.trace.mean, "p99": comparison.trace.p99, "gain": comparison.trace_gain},
+        "trace_as_recorded": None
+        if comparison.as_recorded is None
+        else {"mean_response_time": comparison.as_recorded.mean, "p99": comparison.as_recorded.p99},
     }
 
 
@@ -321,6 +331,7 @@ def _policy_table(fit: TraceFit) -> str:
         "P99, Poisson simulation",
     ]
     header += ["mean, trace", "gain, trace", "P99, trace"] if with_trace else []
+    header += ["mean, trace as recorded", "P99, trace as recorded"] if fit.clock is not None else []
     rows = []
     for comparison in found.comparisons:
         theory, poisson, trace = comparison.theory, comparison.poisson, comparison.trace
@@ -335,6 +346,8 @@ def _policy_table(fit: TraceFit) -> str:
         ]
         if trace is not None:
             row += [in_time(fit, trace.mean), _per_cent(comparison.trace_gain), in_time(fit, trace.p99)]
+        if (recorded := comparison.as_recorded) is not None:
+            row += [in_time(fit, recorded.mean), in_time(fit, recorded.p99)]
         rows.append(row)
     return _table(header, rows, found.recommended) + (
         "<p class='note'>Theory and Poisson simulation: Poisson arrivals at the trace's rate, sizes independent with "
@@ -387,27 +400,31 @@ def _queue_table(fit: TraceFit) -> str:
 
 
 def _arrival_table(fit: TraceFit) -> str:
-    arrivals = fit.arrivals
-    if arrivals is None:
+    columns = [one for one in (fit.arrivals, fit.as_recorded) if one is not None]
+    if not columns:
         return "<p>The trace has no arrival times.</p>"
+
+    def row(name: str, shown: Callable[[ArrivalStatistics], str], poisson: str) -> list[str]:
+        return [name, *map(shown, columns), poisson]
+
     rows = [
-        ["requests per second", f"{arrivals.rate:.4g}", ""],
-        ["length of the trace, in seconds", f"{arrivals.span:,.1f}", ""],
-        ["coefficient of variation of the gaps", f"{arrivals.gap_cv:.3g}", "1"],
+        row("requests per second", lambda one: f"{one.rate:.4g}", ""),
+        row("length of the trace, in seconds", lambda one: f"{one.span:,.1f}", ""),
+        row("coefficient of variation of the gaps", lambda one: f"{one.gap_cv:.3g}", "1"),
         *(
-            [f"index of dispersion, windows of {window:.3g} s", f"{index:.3g}", "1"]
-            for window, index in arrivals.dispersion
+            [f"index of dispersion, windows of {found[0][0]:.3g} s", *(f"{index:.3g}" for _, index in found), "1"]
+            for found in zip(*(one.dispersion for one in columns), strict=False)
         ),
-        ["p-value: gaps are exponential (Lewis)", f"{arrivals.exponential_gaps.p_value:.2g}", "above 0.001"],
-        [
+        row("p-value: gaps are exponential (Lewis)", lambda one: f"{one.exponential_gaps.p_value:.2g}", "above 0.001"),
+        row(
             "p-value: gaps are independent (Ljung–Box on ranks)",
-            f"{arrivals.independent_gaps.p_value:.2g}",
+            lambda one: f"{one.independent_gaps.p_value:.2g}",
             "above 0.001",
-        ],
-        ["gaps of zero", f"{arrivals.simultaneous:.2%}", "0"],
-        ["departure from Poisson", arrivals.departure, "none"],
+        ),
+        row("gaps of zero", lambda one: f"{one.simultaneous:.2%}", "0"),
+        row("departure from Poisson", lambda one: one.departure, "none"),
     ]
-    return _table(["", "trace", "Poisson"], rows)
+    return _table(["", *(["trace"] if len(columns) == 1 else ["spread", "as recorded"]), "Poisson"], rows)
 
 
 def _size_table(fit: TraceFit) -> str:
