@@ -22,7 +22,7 @@ from mlptsym.cli import main
 from mlptsym.figures.record import write_whole
 from mlptsym.fitting import recommend as recommending
 from mlptsym.fitting.drawing import draw_sizes
-from mlptsym.fitting.fit import TraceFit, fit_trace, reading_notes
+from mlptsym.fitting.fit import TraceFit, columns_in_words, fit_trace, reading_notes
 from mlptsym.fitting.reading import Dropped, RecordedTrace, read_trace
 from mlptsym.fitting.recommend import time_scale
 from mlptsym.fitting.report import _embedded, as_mapping, html_report, in_time, verdict, write_report
@@ -361,6 +361,8 @@ class TestReport:
         for sentence in whole.warnings:
             assert sentence in words
         assert "MLPT, k = 2" in words and "1,000 requests" in words and "Mooncake" in words
+        for _, column in columns_in_words(whole.trace):
+            assert column in words
 
     def test_simulated_numbers_have_their_errors(self, whole: TraceFit, text: str) -> None:
         poisson = whole.recommendation.best.poisson

@@ -266,8 +266,8 @@ def test_units_are_in_the_text_and_the_json(capsys: pytest.CaptureFixture[str]) 
     words = ["fit", str(DATA / "mooncake_sample.jsonl"), "--load", "0.5", "--levels", "2", "--jobs", "200"]
     assert main(words) == 0
     text = capsys.readouterr().out
-    assert "timestamp, in milliseconds (the Mooncake layout: whole milliseconds)" in text
-    assert "output_length, in tokens (the Mooncake layout)" in text
+    assert "timestamp, milliseconds (the Mooncake layout: whole milliseconds)" in text
+    assert "output_length, tokens (the Mooncake layout)" in text
     assert "input_length, hash_ids" in text
     assert main([*words, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)["trace"]

@@ -225,8 +225,8 @@ def columns_in_words(trace: RecordedTrace) -> list[tuple[str, str]]:
     instance("trace", trace, RecordedTrace, "a trace from read_trace")
     time = "none" if trace.time_column is None else trace.time_column
     return [
-        ("sizes are", f"{trace.size_column}, in {trace.size_unit.in_words}"),
-        ("times are", time if trace.time_unit is None else f"{time}, in {trace.time_unit.in_words}"),
+        ("sizes are", f"{trace.size_column}, {trace.size_unit.in_words}"),
+        ("times are", time if trace.time_unit is None else f"{time}, {trace.time_unit.in_words}"),
         *([("decimal mark", f"a comma ({trace.decimal.basis})")] if trace.decimal.mark == "," else []),
         *([("not used", ", ".join(trace.unused))] if trace.unused else []),
     ]

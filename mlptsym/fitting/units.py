@@ -96,7 +96,9 @@ def time_unit(columns: Columns, times: Floats, given: str | None) -> Unit:
     if given is not None:
         return Unit(given, "given", _objection(times, given, dates, since))
     if dates is not None:
-        return Unit(DATE, f"numbers that are dates: {dates}", f"Times are read as dates written as numbers: {dates}.")
+        return Unit(
+            DATE, f"numbers that are dates: {dates}", f"The times are read as dates written as numbers: {dates}."
+        )
     named, basis = _told(columns, times)
     if since is not None:
         why = f"numbers since 1970: the first is {_first(times, since)}"
@@ -104,7 +106,9 @@ def time_unit(columns: Columns, times: Floats, given: str | None) -> Unit:
         if since == "s" and not contradiction:
             return Unit(since, why)
         other = f", though {basis} means {IN_WORDS[named]}" if contradiction and named is not None else ""
-        warning = f"Times are read as {IN_WORDS[since]} since 1970, the first of them {_first(times, since)}{other}."
+        warning = (
+            f"The times are read as {IN_WORDS[since]} since 1970, the first of them {_first(times, since)}{other}."
+        )
         return Unit(since, why, warning)
     unit = named or "s"
     span = float(np.ptp(times)) * TIME_UNITS[unit] if times.size else 0.0
@@ -180,17 +184,17 @@ def _objection(times: Floats, unit: str, dates: str | None, since: str | None) -
     """What the numbers say against a unit that was given."""
     words = IN_WORDS[unit]
     if dates is not None:
-        return f"Times were given to be {words}, but look like dates written as numbers: {dates}."
+        return f"The times were said to be {words}, but look like dates written as numbers: {dates}."
     if since is not None and since != unit:
         return (
-            f"Times were given to be {words}, but look like {IN_WORDS[since]} since 1970, the first of them "
+            f"The times were said to be {words}, but look like {IN_WORDS[since]} since 1970, the first of them "
             f"{_first(times, since)}."
         )
     span = float(np.ptp(times)) * TIME_UNITS[unit] if times.size else 0.0
     if span > LONGEST_SPAN:
-        return f"Times were given to be {words}, in which they span {span / LONGEST_SPAN * 100:.3g} years."
+        return f"The times were said to be {words}, in which they span {span / LONGEST_SPAN * 100:.3g} years."
     if span > 0 and (times.size - 1) / span > MOST_RATE:
-        return f"Times were given to be {words}, in which {(times.size - 1) / span:.3g} requests arrive per second."
+        return f"The times were said to be {words}, in which {(times.size - 1) / span:.3g} requests arrive per second."
     return None
 
 
