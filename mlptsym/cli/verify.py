@@ -91,12 +91,12 @@ def _verify(names: Sequence[str], *, json: bool) -> int:
     from mlptsym.ledger.registry import select
 
     verdicts = _verified(select(names), quiet=json)
-    green = all(verdict.green for verdict in verdicts)
+    passed = all(verdict.passed for verdict in verdicts)
     if json:
-        _print_json({"green": green, "entries": [_plain(verdict) for verdict in verdicts]})
+        _print_json({"green": passed, "entries": [_plain(verdict) for verdict in verdicts]})
     else:
         _print_table(verdicts)
-    return 0 if green else FAILED
+    return 0 if passed else FAILED
 
 
 def _claims(path: Path | None, *, json: bool) -> int:
@@ -106,17 +106,17 @@ def _claims(path: Path | None, *, json: bool) -> int:
 
     claims = paper_claims(Evidence())
     verdicts = _verified(tuple(map(as_entry, claims)), quiet=json)
-    green = all(verdict.green for verdict in verdicts)
+    passed = all(verdict.passed for verdict in verdicts)
     rows = table(claims)
     if path is not None:
         _write(path, to_csv(rows))
     if json:
         plain = [{name: getattr(row, name) for name in COLUMNS} for row in rows]
-        _print_json({"green": green, "entries": [_plain(verdict) for verdict in verdicts], "claims": plain})
+        _print_json({"green": passed, "entries": [_plain(verdict) for verdict in verdicts], "claims": plain})
     else:
         _print_claims(rows)
         _print_outcome(verdicts)
-    return 0 if green else FAILED
+    return 0 if passed else FAILED
 
 
 def _write(path: Path, text: str) -> None:
@@ -194,7 +194,7 @@ def _print_table(verdicts: Sequence[Verdict]) -> None:
             verdict.entry.name,
             Text(verdict.entry.statement),
             verdict.entry.method,
-            Text(verdict.result, style="green" if verdict.green else "bold red"),
+            Text(verdict.result, style="green" if verdict.passed else "bold red"),
             f"{refuted}/{len(verdict.refutations)} refuted",
             f"{verdict.seconds:.2f}",
         )
@@ -210,9 +210,9 @@ def _print_outcome(verdicts: Sequence[Verdict]) -> None:
         for refutation in verdict.refutations:
             if not refutation.refuted:
                 typer.echo(f"{verdict.entry.name} does not refute '{refutation.description}': {refutation.evidence}")
-    red = [verdict.entry.name for verdict in verdicts if not verdict.green]
+    failed = [verdict.entry.name for verdict in verdicts if not verdict.passed]
     seconds = sum(verdict.seconds for verdict in verdicts)
-    outcome = f"{len(red)} red: {', '.join(red)}" if red else "all green"
+    outcome = f"{len(failed)} failed: {', '.join(failed)}" if failed else "all passed"
     typer.echo(f"{len(verdicts)} entries, {outcome}, {seconds:.1f} s of processor time")
 
 
@@ -224,7 +224,7 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
         "source": verdict.entry.source,
         "method": verdict.entry.method,
         "result": verdict.result,
-        "green": verdict.green,
+        "green": verdict.passed,
         "evidence": verdict.outcome.evidence,
         "variants": [
             {"description": one.description, "refuted": one.refuted, "evidence": one.evidence}
@@ -262,10 +262,10 @@ def _show(name: str, *, json: bool) -> int:
             }
             for verdict in verdicts
         ]
-        _print_json({"green": all(verdict.green for verdict in verdicts), "entries": described})
+        _print_json({"green": all(verdict.passed for verdict in verdicts), "entries": described})
     else:
         typer.echo("\n\n".join("\n".join(shown(verdict)) for verdict in verdicts))
-    return 0 if all(verdict.green for verdict in verdicts) else FAILED
+    return 0 if all(verdict.passed for verdict in verdicts) else FAILED
 
 
 def _decide(claim: str, *, json: bool) -> int:

@@ -142,7 +142,7 @@ class Verdict:
     seconds: float
 
     @property
-    def green(self) -> bool:
+    def passed(self) -> bool:
         """Whether the statement holds and every wrong variant was refuted."""
         return self.outcome.holds and all(refutation.refuted for refutation in self.refutations)
 
@@ -151,7 +151,7 @@ class Verdict:
         """One or two words for the table."""
         if not self.outcome.holds:
             return "FAILED"
-        return RESULTS[self.entry.method] if self.green else "NOT REFUTED"
+        return RESULTS[self.entry.method] if self.passed else "NOT REFUTED"
 
 
 def checked(entry: Entry) -> Outcome:

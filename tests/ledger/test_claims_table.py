@@ -21,7 +21,7 @@ from mlptsym.figures.best_quanta import Found
 from mlptsym.ledger.entry import verify_entry
 from mlptsym.ledger.paper import claims as module
 from mlptsym.ledger.paper.claims import COLUMNS, as_entry, paper_claims, table
-from mlptsym.ledger.paper.evidence import GAMMA, Estimate, Evidence, holding, monotone
+from mlptsym.ledger.paper.evidence import VARIED, Estimate, Evidence, holding, monotone
 from mlptsym.ledger.paper.sweeps import ordered
 from mlptsym.ledger.paper.verdicts import NOT_REPRODUCED, REPRODUCED, WITHIN_ERROR, judged
 from mlptsym.ledger.registry import BY_NAME_ONLY, all_entries, select
@@ -57,7 +57,7 @@ def test_no_cell_of_the_committed_table_is_empty() -> None:
 @pytest.mark.parametrize("name", QUICK)
 def test_claim_has_its_verdict_and_its_variants_have_another(name: str) -> None:
     verdict = verify_entry(as_entry(CLAIMS[name]))
-    assert verdict.green, (verdict.outcome, verdict.refutations)
+    assert verdict.passed, (verdict.outcome, verdict.refutations)
     (row,) = table([CLAIMS[name]])
     (expected,) = [one for one in committed() if one["claim"] == row.claim]
     assert {column: getattr(row, column) for column in COLUMNS} == expected
@@ -67,12 +67,12 @@ def test_claims_about_high_loads_show_at_a_smaller_scale() -> None:
     claims = {claim.name: claim for claim in paper_claims(Evidence(jobs=20_000, warmup=4_000))}
     for name in LOADED:
         verdict = verify_entry(as_entry(claims[name]))
-        assert verdict.green, (verdict.outcome, verdict.refutations)
+        assert verdict.passed, (verdict.outcome, verdict.refutations)
 
 
 def test_a_claim_with_another_verdict_on_record_is_red() -> None:
     claim = CLAIMS["claim-mean-lognormal"]
-    assert not verify_entry(as_entry(replace(claim, verdict=REPRODUCED))).green
+    assert not verify_entry(as_entry(replace(claim, verdict=REPRODUCED))).passed
     assert verify_entry(as_entry(replace(claim, variants={"the same": claim.stated}))).result == "NOT REFUTED"
 
 
@@ -137,7 +137,7 @@ def test_the_order_at_a_large_memory_changes_where_the_committed_table_says() ->
         queue = replace(EVIDENCE.queue(8), preemption_cost=end + change)
         short, long = (optimal_quantum(queue, k).quantum for k in (2, math.inf))
         assert ordered(long, short, sign)
-    assert end > 2 * GAMMA
+    assert end > 2 * VARIED["γ"].value
 
 
 def test_an_estimate_is_mean_and_standard_error() -> None:
@@ -184,7 +184,7 @@ def test_command_shows_the_table_and_writes_it(run: Run, tmp_path: Path) -> None
     status, out, _ = run("claims", "--table", str(tmp_path / "new" / "claims.csv"))
     assert status == 0
     assert "3 claims: 1 not reproduced, 2 reproduced" in out
-    assert "3 entries, all green" in out
+    assert "3 entries, all passed" in out
     assert max(map(len, out.splitlines())) <= 120
     with (tmp_path / "new" / "claims.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

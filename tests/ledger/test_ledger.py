@@ -61,7 +61,7 @@ def test_entry_is_green(name: str) -> None:
     assert verdict.outcome.holds, verdict.outcome.evidence
     for refutation in verdict.refutations:
         assert refutation.refuted, f"{refutation.description}: {refutation.evidence}"
-    assert verdict.green
+    assert verdict.passed
     assert verdict.outcome.evidence
 
 
@@ -134,7 +134,7 @@ def test_green_needs_truth_and_refutation() -> None:
     assert verify_entry(entry_of(true, wrong)).result == "proved"
     assert verify_entry(entry_of(wrong, wrong)).result == "FAILED"
     assert verify_entry(entry_of(true, true)).result == "NOT REFUTED"
-    assert not verify_entry(entry_of(true, wrong, true)).green
+    assert not verify_entry(entry_of(true, wrong, true)).passed
 
 
 def test_a_check_that_breaks_off_has_shown_nothing() -> None:
@@ -407,9 +407,9 @@ def test_sections_are_the_modules_and_folders_of_their_folder() -> None:
 
 def test_nothing_that_was_derived_is_used_in_the_next_verification(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = ENTRIES["eq-23-written-out"]
-    assert verify_entry(entry).green
+    assert verify_entry(entry).passed
     with monkeypatch.context() as patched:
         patched.setattr("mlptsym.symbolic.waiting.service_before", lambda index: sp.S.Zero)
         assert verify_entry(entry).result == "FAILED"
-    assert verify_entry(entry).green
+    assert verify_entry(entry).passed
     forget()

@@ -53,7 +53,7 @@ def test_table_of_chosen_entries(run: Run) -> None:
     assert [row.split()[0] for row in rows if row.startswith("eq-")] == ["eq-16", "eq-6"]
     assert "proved" in out
     assert "5/5 refuted" in out
-    assert "2 entries, all green" in rows[-1]
+    assert "2 entries, all passed" in rows[-1]
     width = max(sum(not unicodedata.combining(character) for character in line) for line in out.splitlines())
     assert width <= 120
 
@@ -110,7 +110,7 @@ def test_ends_with_one_if_anything_is_red(
     status, out, _ = run("eq-0", "eq-6")
     assert status == 1
     assert word in out
-    assert "1 red: eq-0" in out
+    assert "1 failed: eq-0" in out
     status, out, _ = run("eq-0", "--json")
     assert status == 1
     assert json.loads(out)["green"] is False
@@ -123,7 +123,7 @@ def test_an_altered_formula_of_the_package_turns_it_red(run: Run) -> None:
     with applied(cost_sign):
         status, out, _ = run("eq-16", "eq-9", "theorem-4.5")
     assert status == 1
-    assert "3 red" in out
+    assert "3 failed" in out
     assert run("eq-16")[0] == 0
 
 

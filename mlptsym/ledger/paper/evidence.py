@@ -19,7 +19,7 @@ from mlptsym.figures.base_load import at_load
 from mlptsym.figures.best_quanta import Found
 from mlptsym.figures.parameter_sweeps import ParameterSweep
 from mlptsym.laws.base import SizeLaw
-from mlptsym.laws.log_normal import LogNormal
+from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.numeric.capped import CappedGittins
 from mlptsym.numeric.optimum import Optimum, optimal_quantum, rule_of_thumb
 from mlptsym.numeric.policies import FCFS, MLPT, Policy
@@ -30,7 +30,6 @@ from mlptsym.simulation.traces import draw_trace
 from mlptsym.sweeps import parallel
 
 __all__ = [
-    "GAMMA",
     "LEVELS",
     "LOADS",
     "PREEMPTIONS",
@@ -43,8 +42,6 @@ __all__ = [
     "monotone",
 ]
 
-LAW = LogNormal(5, 0.9)
-ARRIVAL_RATE, BETA, GAMMA = 0.0036, 0.39, 0.1
 LEVELS = (2, math.inf)
 
 
@@ -68,7 +65,10 @@ class Varied:
     high: float
 
 
-VARIED = {"β": Varied("slowdown_factor", BETA, 0.3, 1.0), "γ": Varied("preemption_cost", GAMMA, 0.01, 0.5)}
+VARIED = {
+    "β": Varied("slowdown_factor", float(PAPER.slowdown_factor), 0.3, 1.0),
+    "γ": Varied("preemption_cost", float(PAPER.preemption_cost), 0.01, 0.5),
+}
 HIGHEST_THRESHOLD = 12.0
 """The largest ℓ_C/E[L] of a sweep; figure 10 ends there."""
 ABOVE_LIMIT = 1.005
@@ -120,7 +120,7 @@ class Evidence:
 
     def queue(self, multiple: float) -> Queue:
         """The queue with ℓ_C so many times E[L]."""
-        return Queue(LAW, ARRIVAL_RATE, multiple * LAW.mean, slowdown_factor=BETA, preemption_cost=GAMMA)
+        return PAPER.queue(multiple)
 
     def simulated(self, queue: Queue, policies: Sequence[Any], repetitions: int = 1) -> tuple[SimulationResult, ...]:
         """Simulations at the scale, or with some times as many seeds."""
@@ -130,7 +130,7 @@ class Evidence:
     def mean_of(self, law: SizeLaw, measure: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Estimate:
         """Mean of a function of the sizes of the measured jobs."""
         traces = (
-            draw_trace(law, ARRIVAL_RATE, self.warmup + self.jobs, seed=seed, root_seed=self.root_seed)
+            draw_trace(law, float(PAPER.arrival_rate), self.warmup + self.jobs, seed=seed, root_seed=self.root_seed)
             for seed in range(self.seeds)
         )
         return Estimate.of(float(measure(trace.sizes[self.warmup :]).mean()) for trace in traces)
@@ -178,7 +178,7 @@ class Evidence:
     def short_quanta(self) -> dict[float, tuple[float, Estimate]]:
         """By k: E[T] with a quantum of almost nothing over that of FCFS, less one; theory and simulation."""
         queue = self.queue(6)
-        policies = [MLPT(quantum=SHORT * LAW.mean, levels=k) for k in (2, 5, 10)]
+        policies = [MLPT(quantum=SHORT * PAPER.size.mean, levels=k) for k in (2, 5, 10)]
         base, *results = self.simulated(queue, [FCFS(), *policies])
         fcfs = mean_response_time(queue, FCFS())
         return {

@@ -10,7 +10,7 @@ from functools import partial
 from mlptsym.figures.base_load import at_load, capped_name
 from mlptsym.laws.exponential import Exponential
 from mlptsym.laws.log_normal import LogNormal
-from mlptsym.ledger.paper.evidence import GAMMA, LEVELS, LOADS, PREEMPTIONS, VARIED, Estimate, Evidence, level_name
+from mlptsym.ledger.paper.evidence import LEVELS, LOADS, PREEMPTIONS, VARIED, Estimate, Evidence, level_name
 from mlptsym.ledger.paper.verdicts import NOT_REPRODUCED, REPRODUCED, WITHIN_ERROR, Finding, PaperClaim, judged
 from mlptsym.numeric.policies import FCFS, MLPT
 from mlptsym.numeric.response import solve
@@ -156,10 +156,10 @@ def model_claims(evidence: Evidence) -> tuple[PaperClaim, ...]:
             r"\rho_k^{\mathrm{eff}} > \rho_0",
             "section 3",
             "smaller",
-            (0.01, GAMMA, 0.5),
+            (0.01, VARIED["γ"].value, 0.5),
             partial(decide_smaller_region, evidence),
             REPRODUCED,
-            {"also without costs, γ = 0": (0.0, GAMMA)},
+            {"also without costs, γ = 0": (0.0, VARIED["γ"].value)},
         ),
         PaperClaim(
             "claim-no-quantum",

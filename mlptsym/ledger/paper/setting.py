@@ -1,9 +1,10 @@
-"""The paper's numerical setting in interval arithmetic: L log-normal (5, 0.9), λ = 0.0036, β = 0.39, γ = 0.1."""
+"""The queue of section 5 in interval arithmetic."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import sympy as sp
@@ -11,6 +12,7 @@ from flint import arb, fmpq
 
 from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.exact.enclosure import ball
+from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.symbolic.moments import UpperMoment, mean
 from mlptsym.symbolic.service import service_mean, service_time_inverse, service_upper_moment
 from mlptsym.symbolic.size_law import point
@@ -38,12 +40,12 @@ class Setting:
     def parameters(self) -> dict[sp.Expr, arb]:
         """λ, β, γ, ℓ_C and the parameters of the law."""
         mu, sigma = LogNormal.formulas().parameters
-        law = {mu: arb(5), sigma: arb(fmpq(9, 10))}
+        law = {mu: _exact(PAPER.mu), sigma: _exact(PAPER.sigma)}
         return {
             **law,
-            arrival_rate: arb(fmpq(36, 10000)),
-            slowdown_factor: arb(fmpq(39, 100)),
-            preemption_cost: arb(fmpq(1, 10)),
+            arrival_rate: _exact(PAPER.arrival_rate),
+            slowdown_factor: _exact(PAPER.slowdown_factor),
+            preemption_cost: _exact(PAPER.preemption_cost),
             slowdown_threshold: self.multiple * ball(LogNormal.formulas().moment(1), law),
         }
 
@@ -136,3 +138,7 @@ class Setting:
             form = LogNormal.formulas().moment(int(order)) if at.is_zero else self._law_forms[int(order)]
             values[moment] = ball(form, {**self.parameters, point: values.get(at, arb(0))})
         return ball(expression, {**values, size: arb(0)})
+
+
+def _exact(value: Fraction) -> arb:
+    return arb(fmpq(value.numerator, value.denominator))

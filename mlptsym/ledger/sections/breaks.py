@@ -1,4 +1,4 @@
-"""Where E[T] bends and falls as one boundary moves: at steps of the density of S, and at point masses of it."""
+"""Kinks and jumps of E[T] as one boundary moves: at steps of the density of S, and at point masses of S."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sympy as sp
 
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, identities, is_positive
-from mlptsym.ledger.sections.gradient import PRICES, Levels, direct
+from mlptsym.ledger.sections.gradient import ADJOINTS, Levels, direct
 from mlptsym.symbolic.moments import Density, UpperMoment
 from mlptsym.symbolic.response import mean_response_time
 from mlptsym.symbolic.symbols import arrival_rate, boundary, cost, service
@@ -24,8 +24,8 @@ PLACES = ((1, 2), (1, 3), (2, 3))
 
 def kink(levels: Levels, index: int) -> sp.Expr:
     """d_{J+1} − d_J + c_J ξ_{J+1} + c_J² W: what a job that completes at t_J is spared, and the others by it."""
-    price, square = (PRICES[name](levels, index + 1) for name in ("xi", "W"))
-    return levels.wait(index + 1) - levels.wait(index) + cost[index] * price + cost[index] ** 2 * square
+    piece, square = (ADJOINTS[name](levels, index + 1) for name in ("xi", "W"))
+    return levels.wait(index + 1) - levels.wait(index) + cost[index] * piece + cost[index] ** 2 * square
 
 
 def check_kink(claim: Kink) -> Outcome:

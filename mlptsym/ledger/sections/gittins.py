@@ -13,6 +13,7 @@ from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities
 from mlptsym.ledger.exact.enclosure import ball, covered
+from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.ledger.paper.printed import integral
 from mlptsym.symbolic import gittins
 from mlptsym.symbolic.moments import tail
@@ -147,7 +148,7 @@ def check_lognormal_hazard(claim: tuple[int, arb, arb]) -> Outcome:
     sign, low, high = claim
     law = LogNormal.formulas()
     mu, sigma = law.parameters
-    values = {mu: 5, sigma: sp.Rational(9, 10)}
+    values = {mu: sp.Rational(PAPER.mu), sigma: sp.Rational(PAPER.sigma)}
     hazard = law.density / law.closed_moment(0)
     form = (hazard * point - (sp.log(point) - mu + sigma**2) / sigma**2).subs(values)
     derivative = (law.density.diff(point) / law.density + hazard) * point

@@ -1,4 +1,4 @@
-"""The gradient of E[T] in the boundaries: prices passed back over the levels, against the derivative of theorem 4.5."""
+"""The gradient of E[T] in the boundaries: adjoints passed back over the levels, against the derivative of theorem 4.5."""
 
 from __future__ import annotations
 
@@ -84,43 +84,43 @@ class Levels:
         return sp.Add(*(self.probability[j] * slope.xreplace(self.sums[j]) for j in chosen))
 
 
-Price = Callable[[Levels, int], sp.Expr]
+Adjoint = Callable[[Levels, int], sp.Expr]
 
 
-def square_price(levels: Levels, _: int) -> sp.Expr:
+def square_adjoint(levels: Levels, _: int) -> sp.Expr:
     """W = Σ_j p_j ∂d_j/∂Q."""
     return levels.effect("squares", 1)
 
 
-def piece_price(levels: Levels, r: int) -> sp.Expr:
+def piece_adjoint(levels: Levels, r: int) -> sp.Expr:
     """ξ_r = 1 + Σ_{j≥r} p_j ∂d_j/∂E[X_j] + Σ_{j>r} p_j ∂d_j/∂E[X_{j−1}] + a_{r−1} Σ_{j≥r} p_j ∂d_j/∂Z_j."""
     by_work = levels.effect("work", r) + levels.effect("work_before", r + 1)
     return 1 + by_work + levels.before[r] * levels.effect("crossings", r)
 
 
-def before_price(levels: Levels, r: int) -> sp.Expr:
+def before_adjoint(levels: Levels, r: int) -> sp.Expr:
     """α_r = E[Y_r] Σ_{j≥r} p_j ∂d_j/∂Z_j + p_r ∂d_r/∂a_{r−1}."""
     return levels.piece[r] * levels.effect("crossings", r) + levels.effect("before", r, r)
 
 
-def cost_price(levels: Levels, r: int) -> sp.Expr:
+def cost_adjoint(levels: Levels, r: int) -> sp.Expr:
     """χ_r = Σ_{j≥r+2} α_j."""
-    return sp.Add(*(before_price(levels, j) for j in levels.sums if j >= r + 2))
+    return sp.Add(*(before_adjoint(levels, j) for j in levels.sums if j >= r + 2))
 
 
-PRICES: dict[str, Price] = {"W": square_price, "xi": piece_price, "alpha": before_price, "chi": cost_price}
+ADJOINTS: dict[str, Adjoint] = {"W": square_adjoint, "xi": piece_adjoint, "alpha": before_adjoint, "chi": cost_adjoint}
 
 
-def by_prices(terms: BoundarySlope, prices: dict[str, Price], index: int, levels: Levels) -> sp.Expr:
-    """The package's ∂E[T]/∂t_J at the prices stated."""
+def by_adjoints(terms: BoundarySlope, adjoints: dict[str, Adjoint], index: int, levels: Levels) -> sp.Expr:
+    """The package's ∂E[T]/∂t_J at the adjoints stated."""
     place = {
         terms.waiting: levels.wait(index),
         terms.waiting_next: levels.wait(index + 1),
-        terms.piece_price: prices["xi"](levels, index),
-        terms.piece_price_next: prices["xi"](levels, index + 1),
-        terms.square_price: prices["W"](levels, index),
-        terms.before_price: prices["alpha"](levels, index + 1),
-        terms.later_price: prices["chi"](levels, index),
+        terms.piece_price: adjoints["xi"](levels, index),
+        terms.piece_price_next: adjoints["xi"](levels, index + 1),
+        terms.square_price: adjoints["W"](levels, index),
+        terms.before_price: adjoints["alpha"](levels, index + 1),
+        terms.later_price: adjoints["chi"](levels, index),
         terms.piece_next: levels.piece[index + 1],
     }
     return terms.slope.subs(level, index).subs(AT_ZERO).xreplace(place)
@@ -137,12 +137,12 @@ def direct(index: int, count: int, discipline: Discipline = RESTORING) -> sp.Exp
     return slope.subs({cost: here for here, cost in costs.items()}).subs(t, boundary[index])
 
 
-def check_gradient(claim: dict[str, Price]) -> Outcome:
-    """Each boundary of two and of three levels: prices times what the two levels at t_J pass on, and d/dt_J itself."""
+def check_gradient(claim: dict[str, Adjoint]) -> Outcome:
+    """Each boundary of two and of three levels: adjoints times what the two levels at t_J pass on, and d/dt_J itself."""
     return identities(
         Equation(
             f"∂E[T]/∂t_{index} for k = {count}, {discipline.name}",
-            by_prices(boundary_slope(discipline=discipline), claim, index, Levels.of(count, discipline)),
+            by_adjoints(boundary_slope(discipline=discipline), claim, index, Levels.of(count, discipline)),
             direct(index, count, discipline),
         )
         for discipline, boundaries in ((RESTORING, ((1, 2), (1, 3), (2, 3))), (UNLOADING, ((1, 3), (2, 3))))
@@ -299,16 +299,16 @@ def entries() -> tuple[Entry, ...]:
     return (
         Entry(
             "gradient-boundary",
-            "the derivative of E[T] in a boundary, by prices passed back over the levels, is that of theorem 4.5",
+            "the derivative of E[T] in a boundary, by adjoints passed back over the levels, is that of theorem 4.5",
             r"\frac{\partial\,\mathbb E[T]}{\partial t_J} = \frac{\partial}{\partial t_J}\Bigl(\sum_{r=J}^{J+1}\bigl(p_rd_r"
             r" + \xi_r\mathbb E[Y_r] + W\mathbb E[Y_r^2]\bigr) + \alpha_{J+1}a_J + \chi_Ja_{J+1}\Bigr)",
             "beyond the paper; theorem 4.5",
-            lambda: PRICES,
+            lambda: ADJOINTS,
             check_gradient,
             {
-                "no price of E[X_{j−1}]": lambda: {**PRICES, "xi": partial(_without, "work_before")},
-                "no price of the crossings": lambda: {**PRICES, "xi": partial(_without, "crossings")},
-                "χ from level J + 1 on": lambda: {**PRICES, "chi": lambda all_, r: cost_price(all_, r - 1)},
+                "no adjoint of E[X_{j−1}]": lambda: {**ADJOINTS, "xi": partial(_without, "work_before")},
+                "no adjoint of the crossings": lambda: {**ADJOINTS, "xi": partial(_without, "crossings")},
+                "χ from level J + 1 on": lambda: {**ADJOINTS, "chi": lambda all_, r: cost_adjoint(all_, r - 1)},
             },
         ),
         Entry(
@@ -365,7 +365,7 @@ def _without(quantity: str, levels: Levels, r: int) -> sp.Expr:
     """ξ_r without one of its parts."""
     first = r + 1 if quantity == "work_before" else r
     factor = levels.before[r] if quantity == "crossings" else 1
-    return piece_price(levels, r) - factor * levels.effect(quantity, first)
+    return piece_adjoint(levels, r) - factor * levels.effect(quantity, first)
 
 
 def _holding(quantity: str, slopes: WaitingSlopes, rates: dict[str, sp.Expr]) -> sp.Expr:

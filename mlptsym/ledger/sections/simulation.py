@@ -26,9 +26,9 @@ from mlptsym.symbolic.symbols import arrival_rate, boundary, cost
 __all__ = ["entries"]
 
 FALSE_ALARM = 1e-4
-JOBS = 100_000
-WARMUP = 10_000
-SEEDS = 16
+"""Probability that a true statement is refuted by its simulations."""
+JOBS, WARMUP, SEEDS = 100_000, 10_000, 16
+"""Measured jobs of a simulation, jobs before them, and simulations: standard errors below one part in a hundred."""
 
 # stability
 

@@ -8,13 +8,12 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx
 
-from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.paper.notation import gamma, lam
+from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.ledger.paper.setting import Setting
 from mlptsym.numeric.optimum import rule_of_thumb
-from mlptsym.numeric.queue import Queue
 from mlptsym.symbolic.many_levels import rule_of_thumb_quantum
 from mlptsym.symbolic.moments import mean
 from mlptsym.symbolic.remembered import remembered
@@ -41,7 +40,7 @@ def check_rule(claim: sp.Expr) -> Outcome:
     )
     # below saturation: λE[S] = 1/(1 + s)
     growth = sp.diff(square, gamma).subs(lam, 1 / (1 + scale) / mean())
-    queue = paper_queue(8)
+    queue = PAPER.queue(8)
     values = {mean(): queue.service_moment(1), mean(order=2): queue.service_moment(2)}
     values |= {lam: queue.arrival_rate, gamma: queue.preemption_cost}
     stated = float(claim.subs(values))
@@ -50,12 +49,6 @@ def check_rule(claim: sp.Expr) -> Outcome:
     grows = is_positive(growth)
     words = f"θ̂ {'grows' if grows else 'does not grow'} with γ, the numeric layer's is {'the same' if numeric else 'another'}"
     return everything(outcome, Outcome(grows and numeric, words))
-
-
-def paper_queue(multiple: float) -> Queue:
-    """The queue of section 5 with ℓ_C a multiple of E[L]."""
-    size = LogNormal(5.0, 0.9)
-    return Queue(size, 0.0036, slowdown_threshold=multiple * size.mean, slowdown_factor=0.39, preemption_cost=0.1)
 
 
 def rule(factor: Any = 2) -> sp.Expr:
@@ -84,7 +77,7 @@ def check_window(claim: Window) -> Outcome:
     broken = {ratio: bool(left > h) or bool(h > right) for ratio, (left, h, right) in jumps().items()}
     holds = all(strict[ratio] for ratio in inside) and all(broken[ratio] for ratio in outside)
     # a little towards the middle of the window: at its ends rounding decides
-    queues = {ratio: paper_queue(ratio * (1 + 1e-9 * (5 - ratio))) for ratio in jumps()}
+    queues = {ratio: PAPER.queue(ratio * (1 + 1e-9 * (5 - ratio))) for ratio in jumps()}
     ruled = [ratio for ratio, queue in queues.items() if rule_of_thumb(queue, 2) == queue.slowdown_threshold]
     holds = holds and ruled == list(inside)
     steps = tuple(

@@ -21,9 +21,7 @@ __all__ = ["entries", "response_time"]
 
 def response_time(two: TwoLevels) -> sp.Expr:
     """(29), last line."""
-    return (
-        two.mean + gamma * two.theta * two.tail + two.d_1 + two.tail * two.rho / (1 - two.rho) * (two.theta + two.d_1)
-    )
+    return two.mean + gamma * two.theta * two.tail + two.d_1 + two.tail * two.odds * (two.theta + two.d_1)
 
 
 def check_response_time(claim: Callable[[TwoLevels], sp.Expr]) -> Outcome:
@@ -85,9 +83,7 @@ def entries() -> tuple[Entry, ...]:
             {
                 "1 − γ for γ": lambda: lambda two: response_time(two) + (1 - 2 * gamma) * theta * two.tail,
                 "ρ_1 for ρ": lambda: lambda two: response_time(replace(two, rho=two.rho_1)),
-                "θ left out of the last bracket": lambda: (
-                    lambda two: response_time(two) - two.tail * two.rho / (1 - two.rho) * theta
-                ),
+                "θ left out of the last bracket": lambda: lambda two: response_time(two) - two.tail * two.odds * theta,
             },
         ),
         Entry(

@@ -13,6 +13,7 @@ from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, is_positive
 from mlptsym.ledger.exact.digits import DIGITS, ServiceLaw, value
 from mlptsym.ledger.paper.notation import gamma, lam, theta
+from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.ledger.sections.two_levels.corollary import response_time
 from mlptsym.ledger.sections.two_levels.quantities import (
     TwoLevels,
@@ -31,19 +32,16 @@ def part_A(two: TwoLevels, slope: sp.Expr, Q: sp.Expr | None = None) -> sp.Expr:
     """A(x)."""
     Q = two.Q if Q is None else Q
     return slope * (
-        lam * (1 + two.tail * two.rho / (1 - two.rho)) / (1 - two.rho_1) * Q
-        + gamma
-        + two.rho / (1 - two.rho)
-        + lam * gamma * two.tail / (1 - two.rho) ** 2 * (two.theta + two.d_1)
+        two.first_factor * Q + gamma + two.odds + lam * gamma * two.tail / (1 - two.rho) ** 2 * (two.theta + two.d_1)
     )
 
 
 def part_B(two: TwoLevels) -> sp.Expr:
     """B(x)."""
     return (
-        lam * (1 + two.tail * two.rho / (1 - two.rho)) / (1 - two.rho_1) * gamma**2 * two.theta**2 / 2
+        two.first_factor * gamma**2 * two.theta**2 / 2
         + gamma * two.theta
-        + two.rho / (1 - two.rho) * (two.theta + two.d_1)
+        + two.odds * (two.theta + two.d_1)
         + lam * gamma * two.tail * two.theta / (1 - two.rho) ** 2 * (two.theta + two.d_1)
     )
 
@@ -112,13 +110,14 @@ def check_positive(claim: Part) -> Outcome:
     )
 
 
-SAMPLES = (
-    ServiceLaw("LogNormal", (sp.Integer(5), sp.Rational(9, 10)), sp.Integer(500), sp.Rational(39, 100)),
-    ServiceLaw("Gamma", (sp.Rational(7, 10), sp.Integer(240)), sp.Integer(500), sp.Rational(39, 100)),
+SAMPLES = tuple(
+    ServiceLaw(name, parameters, sp.Integer(500), sp.Rational(PAPER.slowdown_factor))
+    for name, parameters in (
+        ("LogNormal", (sp.Rational(PAPER.mu), sp.Rational(PAPER.sigma))),
+        ("Gamma", (sp.Rational(7, 10), sp.Integer(240))),
+    )
 )
-
-
-SETTING: dict[sp.Expr, Any] = {lam: sp.Rational(36, 10000), gamma: sp.Rational(1, 10)}
+SETTING: dict[sp.Expr, Any] = {lam: sp.Rational(PAPER.arrival_rate), gamma: sp.Rational(PAPER.preemption_cost)}
 
 
 def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
@@ -146,6 +145,12 @@ def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Ex
                 }
                 pairs.append((f"T′({x}), {law.name}", value(printed, fixed | here), mpmath.diff(response, int(x))))
     return agreement(pairs, DIGITS)
+
+
+def linear_in_spare_capacity(two: TwoLevels, slope: sp.Expr) -> sp.Expr:
+    """A with 1 − ρ in place of its square in the last term."""
+    excess = two.odds / (1 - two.rho) * (two.theta + two.d_1)
+    return part_A(two, slope) - slope * lam * gamma * two.tail * excess
 
 
 def square_for_mean(two: TwoLevels) -> sp.Expr:
@@ -190,12 +195,7 @@ def entries() -> tuple[Entry, ...]:
             lambda: part_A,
             check_A,
             {
-                "1 − ρ for (1 − ρ)²": lambda: (
-                    lambda two, slope: (
-                        part_A(two, slope)
-                        - slope * lam * gamma * two.tail * two.rho / (1 - two.rho) ** 2 * (two.theta + two.d_1)
-                    )
-                ),
+                "1 − ρ for (1 − ρ)²": lambda: linear_in_spare_capacity,
                 "γ left out": lambda: lambda two, slope: part_A(two, slope) - slope * gamma,
                 "E[S²] for E[S_2] in Q": lambda: lambda two, slope: part_A(two, slope, square_for_mean(two)),
                 "q′ left out": lambda: lambda two, slope: part_A(two, sp.S.One),
@@ -210,19 +210,7 @@ def entries() -> tuple[Entry, ...]:
             lambda: lambda two, slope: part_B(two),
             check_B,
             {
-                "γ² for γ²/2": lambda: (
-                    lambda two, slope: (
-                        part_B(two)
-                        + (
-                            lam
-                            * (1 + two.tail * two.rho / (1 - two.rho))
-                            / (1 - two.rho_1)
-                            * gamma**2
-                            * two.theta**2
-                            / 2
-                        )
-                    )
-                ),
+                "γ² for γ²/2": lambda: lambda two, _: part_B(two) + two.first_factor * gamma**2 * two.theta**2 / 2,
                 "times q′": lambda: lambda two, slope: slope * part_B(two),
                 "γq left out": lambda: lambda two, slope: part_B(two) - gamma * two.theta,
             },

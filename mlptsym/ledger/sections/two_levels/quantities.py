@@ -7,20 +7,15 @@ from dataclasses import dataclass, fields
 import sympy as sp
 
 from mlptsym.ledger.exact.checks import Equation
-from mlptsym.ledger.paper.notation import S, beta, gamma, lam, theta
+from mlptsym.ledger.paper.notation import S, gamma, lam, theta
 from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.two_levels import TwoLevelTerms
 
 __all__ = [
-    "S",
     "TwoLevels",
     "at_quantum",
     "at_size",
-    "beta",
-    "gamma",
-    "lam",
     "linear_cost",
-    "theta",
     "with_spare_capacity",
 ]
 
@@ -37,6 +32,16 @@ class TwoLevels:
     rho_1: sp.Expr
     rho: sp.Expr
     d_1: sp.Expr
+
+    @property
+    def odds(self) -> sp.Expr:
+        """ρ/(1 − ρ)."""
+        return self.rho / (1 - self.rho)
+
+    @property
+    def first_factor(self) -> sp.Expr:
+        """λ(1 + F̄ρ/(1 − ρ))/(1 − ρ_1), the first factor of A and of B."""
+        return lam * (1 + self.tail * self.odds) / (1 - self.rho_1)
 
     @property
     def Q(self) -> sp.Expr:  # the paper's name
