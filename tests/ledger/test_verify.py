@@ -19,7 +19,7 @@ from mlptsym.ledger import registry
 from mlptsym.ledger.claims import decision
 from mlptsym.ledger.claims.queues import queues
 from mlptsym.ledger.entry import Entry, Outcome
-from mlptsym.symbolic import algorithm
+from mlptsym.symbolic import discipline
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -119,7 +119,7 @@ def test_ends_with_one_if_anything_is_red(
 
 
 def test_an_altered_formula_of_the_package_turns_it_red(run: Run) -> None:
-    cost_sign = next(mutant for mutant in mutants(algorithm) if mutant.description.startswith("piece:"))
+    cost_sign = next(mutant for mutant in mutants(discipline) if "cost" in mutant.description)
     with applied(cost_sign):
         status, out, _ = run("eq-16", "eq-9", "theorem-4.5")
     assert status == 1
