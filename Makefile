@@ -59,7 +59,7 @@ test: lint
 
 soak: environment
 	@MLPTSYM_KILLS=24 MLPTSYM_ALL_MUTANTS=1 MLPTSYM_BAD_VALUES=10 "$(BIN)/python" -m pytest -n 2 --dist load \
-	  tests/test_faults.py tests/ledger/test_ledger_mutations.py tests/test_bad_calls.py tests/test_bad_figures.py tests/test_bad_options.py
+	  tests/batch/test_faults.py tests/ledger/test_ledger_mutations.py tests/test_bad_calls.py tests/test_bad_figures.py tests/cli/test_bad_options.py
 	@"$(BIN)/python" tests/mutation_run.py --changes 600 --workers 2
 
 bench: environment .bench/installed

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from mlptsym.laws.lomax import Lomax
     from mlptsym.laws.uniform import Uniform
     from mlptsym.laws.weibull import Weibull
-    from mlptsym.numeric.capped import CappedGittins
-    from mlptsym.numeric.distribution import response_time_distribution
-    from mlptsym.numeric.gittins import gittins_index
-    from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
-    from mlptsym.numeric.objectives import best_quantum_for, mean_slowdown
-    from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
-    from mlptsym.numeric.policies import FCFS, MLPT
-    from mlptsym.numeric.queue import Queue
-    from mlptsym.numeric.response import level_table, mean_response_time, solve
-    from mlptsym.numeric.two_levels import two_level_terms
-    from mlptsym.numeric.unequal import optimal_quanta
+    from mlptsym.numeric.distribution.percentiles import response_time_distribution
+    from mlptsym.numeric.gittins.capped import CappedGittins
+    from mlptsym.numeric.gittins.index import gittins_index
+    from mlptsym.numeric.mean.response import level_table, mean_response_time, solve
+    from mlptsym.numeric.mean.two_levels import two_level_terms
+    from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
+    from mlptsym.numeric.model.policies import FCFS, MLPT
+    from mlptsym.numeric.model.queue import Queue
+    from mlptsym.numeric.optimal.objectives import best_quantum_for, mean_slowdown
+    from mlptsym.numeric.optimal.optimum import optimal_quantum, rule_of_thumb
+    from mlptsym.numeric.optimal.unequal import optimal_quanta
     from mlptsym.simulation.simulate import response_times, simulate
     from mlptsym.sweeps import parallel
     from mlptsym.validation import ParameterError
@@ -74,17 +74,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "mlptsym.numeric.capped": ("CappedGittins",),
-    "mlptsym.numeric.distribution": ("response_time_distribution",),
-    "mlptsym.numeric.gittins": ("gittins_index",),
-    "mlptsym.numeric.memory": ("AffineMemory", "LinearMemory", "SaturatingMemory"),
-    "mlptsym.numeric.objectives": ("best_quantum_for", "mean_slowdown"),
-    "mlptsym.numeric.optimum": ("optimal_quantum", "rule_of_thumb"),
-    "mlptsym.numeric.policies": ("FCFS", "MLPT"),
-    "mlptsym.numeric.queue": ("Queue",),
-    "mlptsym.numeric.response": ("level_table", "mean_response_time", "solve"),
-    "mlptsym.numeric.two_levels": ("two_level_terms",),
-    "mlptsym.numeric.unequal": ("optimal_quanta",),
+    "mlptsym.numeric.gittins.capped": ("CappedGittins",),
+    "mlptsym.numeric.distribution.percentiles": ("response_time_distribution",),
+    "mlptsym.numeric.gittins.index": ("gittins_index",),
+    "mlptsym.numeric.model.memory": ("AffineMemory", "LinearMemory", "SaturatingMemory"),
+    "mlptsym.numeric.optimal.objectives": ("best_quantum_for", "mean_slowdown"),
+    "mlptsym.numeric.optimal.optimum": ("optimal_quantum", "rule_of_thumb"),
+    "mlptsym.numeric.model.policies": ("FCFS", "MLPT"),
+    "mlptsym.numeric.model.queue": ("Queue",),
+    "mlptsym.numeric.mean.response": ("level_table", "mean_response_time", "solve"),
+    "mlptsym.numeric.mean.two_levels": ("two_level_terms",),
+    "mlptsym.numeric.optimal.unequal": ("optimal_quanta",),
     "mlptsym.simulation.simulate": ("response_times", "simulate"),
     "mlptsym.sweeps": ("parallel",),
     "mlptsym.validation": ("ParameterError",),

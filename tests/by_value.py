@@ -11,7 +11,7 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from mlptsym.symbolic.moments import Density, UpperMoment
+from mlptsym.symbolic.model.moments import Density, UpperMoment
 
 DIGITS = 30
 LEAVES = (sp.Symbol, sp.Indexed, UpperMoment, Density)

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mlptsym.figures import runner
-from mlptsym.figures.notebook_process import KERNEL
+from mlptsym.runtime import runner
+from mlptsym.runtime.notebook_process import KERNEL
 
 # nbval, with sockets in a folder of one's own: ports could be taken by a kernel of another test that starts just then.
 _NBVAL = """\

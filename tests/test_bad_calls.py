@@ -39,8 +39,6 @@ from matplotlib.figure import Figure
 import mlptsym as mq
 from mlptsym.batch import ScenarioFileError, check_folder, plan_batch, read_scenarios, run_batch
 from mlptsym.figures import run_figures
-from mlptsym.figures.runner import find_notebooks, plan_figures
-from mlptsym.figures.site import build_site
 from mlptsym.fitting.arrivals import (
     arrival_statistics,
     arrival_times,
@@ -80,15 +78,17 @@ from mlptsym.ledger.claims.tree import ClaimError
 from mlptsym.ledger.registry import select
 from mlptsym.ledger.render.display import at_queue, derivation, refutations, verdicts
 from mlptsym.likelihood import Sample
-from mlptsym.numeric.certify import certified_minimum
-from mlptsym.numeric.distribution import LevelDistribution, ResponseTimeDistribution
-from mlptsym.numeric.gradient import quantum_slopes, response_gradient
-from mlptsym.numeric.objectives import best_quantum_for, mean_slowdown
-from mlptsym.numeric.unequal import best_boundaries_by_level
+from mlptsym.numeric.certified.branch_and_bound import certified_minimum
+from mlptsym.numeric.distribution.percentiles import LevelDistribution, ResponseTimeDistribution
+from mlptsym.numeric.mean.gradient import quantum_slopes, response_gradient
+from mlptsym.numeric.optimal.objectives import best_quantum_for, mean_slowdown
+from mlptsym.numeric.optimal.unequal import best_boundaries_by_level
+from mlptsym.runtime.runner import find_notebooks, plan_figures
 from mlptsym.simulation.simulate import SimulationResult, simulate_many
 from mlptsym.simulation.traces import draw_pieces, draw_trace, draw_traces
+from mlptsym.site import build_site
 from mlptsym.sweeps import scheduler_address, sweep
-from mlptsym.symbolic.service import service_mean
+from mlptsym.symbolic.model.service import service_mean
 from mlptsym.validation import ParameterError
 
 DATA = Path(__file__).parent / "data"
@@ -331,11 +331,11 @@ CALLS = _by_name(
     Call(_not_run(run_batch, "mlptsym.batch.running.held"),
          {"scenarios": EXAMPLE, "out": "out", "jobs": 2, "dask": None, "force": True, "progress": False, "notebooks": NOTEBOOKS},
          fixed=("out",)),
-    Call(_not_run(run_figures, "mlptsym.figures.runner._make_folder"),
+    Call(_not_run(run_figures, "mlptsym.runtime.runner._make_folder"),
          {"names": ["fig01"], "out": "out", "parameters": {"gamma": 0.1}, "jobs": 2, "progress": False, "notebooks": NOTEBOOKS}, 15,
          names=("figure", "parameter", "gamma"), fixed=("out",)),
     Call(find_notebooks, {"folder": NOTEBOOKS}, names=("notebooks",)),
-    Call(_not_run(build_site, "mlptsym.figures.site.build._contents"), {"out": "site", "root": NOTEBOOKS.parent}, names=("notebooks",)),
+    Call(_not_run(build_site, "mlptsym.site.build._contents"), {"out": "site", "root": NOTEBOOKS.parent}, names=("notebooks",)),
     Call(_read(decide), {"text": "rho == lambda*E[S]"}, names=("claim",)),
     Call(_read(parse), {"text": "rho == lambda*E[S]"}, names=("claim",)),
     Call(select, {"names": ["eq-6"]}, names=("entry",)),

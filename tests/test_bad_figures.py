@@ -27,7 +27,6 @@ from mlptsym.figures import (
 )
 from mlptsym.figures.arrivals import draw_arrivals, response_by_arrival_rate
 from mlptsym.figures.base_load import at_load, best_name, capped_name, draw_loads, simulation_by_load, theory_by_load
-from mlptsym.figures.best_quanta import best_quanta, jumps, piece, plateaus, rules_of_thumb, threshold_of
 from mlptsym.figures.crossings import crossings, draw_hazard_crossings, hazard_crossings
 from mlptsym.figures.parameter_sweeps import (
     QUANTUM,
@@ -46,6 +45,7 @@ from mlptsym.figures.quanta import draw_quanta, level_name, optima_by_quantum, s
 from mlptsym.figures.schematic import draw_schematic, job_on_server
 from mlptsym.figures.unequal import best_quanta as best_unequal_quanta
 from mlptsym.figures.unequal import draw_unequal, gain_by_levels, quanta_by_level, threshold_name
+from mlptsym.studies.best_quanta import best_quanta, jumps, piece, plateaus, rules_of_thumb, threshold_of
 
 QUEUE = mq.Queue(mq.Exponential(1.0), 0.5, slowdown_threshold=2.0, slowdown_factor=0.5, preemption_cost=0.1)
 SWEEP = ParameterSweep(QUEUE, "preemption_cost", 0.1, 0.2)

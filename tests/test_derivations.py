@@ -16,16 +16,16 @@ import sympy as sp
 from nbval_runs import run_nbval
 
 from mlptsym import Gamma
-from mlptsym.figures.parameters import read_parameters
 from mlptsym.ledger.entry import RESULTS
 from mlptsym.ledger.registry import all_entries
 from mlptsym.ledger.render.display import at_queue, derivation, refutations, value, verdicts
-from mlptsym.numeric.policies import MLPT
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.response import mean_response_time as numeric_response_time
-from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, tail
-from mlptsym.symbolic.response import mean_response_time
-from mlptsym.symbolic.symbols import arrival_rate, boundary, cost, level, service
+from mlptsym.numeric.mean.response import mean_response_time as numeric_response_time
+from mlptsym.numeric.model.policies import MLPT
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.runtime.parameters import read_parameters
+from mlptsym.symbolic.algebra.symbols import arrival_rate, boundary, cost, level, service
+from mlptsym.symbolic.mean.response import mean_response_time
+from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, tail
 from mlptsym.validation import ParameterError
 
 FOLDER = Path(__file__).parents[1] / "derivations"

@@ -122,7 +122,7 @@ def imported_by(folder: str) -> set[str]:
                 found |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 found.add(node.module.split(".")[0])
-    own = {"mlptsym", *(path.stem for path in (ROOT / "tests").iterdir())}
+    own = {"mlptsym", *(path.stem for path in (ROOT / "tests").rglob("*"))}
     return found - own - set(sys.stdlib_module_names)
 
 

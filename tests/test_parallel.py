@@ -25,9 +25,9 @@ from batch_samples import DRAW, ROOT, SLEEP, command, notebook, outputs, runs, s
 
 from mlptsym import LogNormal
 from mlptsym.batch import run_batch
-from mlptsym.numeric.policies import FCFS, MLPT
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.response import mean_response_time
+from mlptsym.numeric.mean.response import mean_response_time
+from mlptsym.numeric.model.policies import FCFS, MLPT
+from mlptsym.numeric.model.queue import Queue
 from mlptsym.simulation.simulate import simulate_many
 from mlptsym.sweeps import ClusterLostError, on_cluster, parallel, sweep, sweep_as_completed
 from mlptsym.validation import ParameterError

@@ -46,9 +46,9 @@ PLUMBING = {
         (
             f"mlptsym.numeric.{name}"
             for name in (
-                "breaks", "enclosure", "foreground", "gittins_atoms", "gittins_table", "intervals", "inversion", "jumps",
-                "levels", "machine_code", "minima", "remainder", "response_moments", "service_hazard",
-                "service_measure", "waiting_transform",
+                "model.breaks", "model.service_hazard", "model.service_measure", "levels", "certified.enclosure",
+                "certified.intervals", "distribution.inversion", "distribution.jumps", "distribution.response_moments",
+                "distribution.waiting_transform", "gittins.atoms", "gittins.table", "optimal.minima",
             )
         ),
         CHECKED,
@@ -63,12 +63,12 @@ PLUMBING = {
     "mlptsym.simulation.kernels": CHECKED,
     "mlptsym.simulation.streaming": CHECKED,
     "mlptsym.figures.drawing": "draws on matplotlib's axes what the drawing of a whole figure has checked",
-    "mlptsym.figures.kernel_client": "what notebook_process talks to kernels with",
-    "mlptsym.figures.notebook_process": "the process notebooks run in, which gets checked tasks",
-    "mlptsym.figures.parameters": "what plan_figures and read_scenarios check notebooks and their parameters with",
-    "mlptsym.figures.progress": "shows the progress of runs that are planned",
-    "mlptsym.figures.site.mathml": "typesets the formulas of notebooks that are stored",
-    "mlptsym.figures.site.rendering": "typesets the formulas of notebooks that are stored",
+    "mlptsym.runtime.kernel_client": "what notebook_process talks to kernels with",
+    "mlptsym.runtime.notebook_process": "the process notebooks run in, which gets checked tasks",
+    "mlptsym.runtime.parameters": "what plan_figures and read_scenarios check notebooks and their parameters with",
+    "mlptsym.runtime.progress": "shows the progress of runs that are planned",
+    "mlptsym.site.mathml": "typesets the formulas of notebooks that are stored",
+    "mlptsym.site.rendering": "typesets the formulas of notebooks that are stored",
     **dict.fromkeys(
         (
             f"mlptsym.batch.{name}"
@@ -84,21 +84,22 @@ NAMES = {
     **dict.fromkeys(
         (
             "mlptsym.batch.manifest.Record", "mlptsym.batch.running.Finished", "mlptsym.batch.scenarios.BatchRun",
-            "mlptsym.batch.scenarios.ScenarioFileError", "mlptsym.figures.best_quanta.Found",
-            "mlptsym.figures.crossings.Crossing", "mlptsym.figures.runner.FigureRun", "mlptsym.figures.runner.FigureTask",
-            "mlptsym.figures.site.build.Source", "mlptsym.fitting.arrivals.ArrivalStatistics",
-            "mlptsym.fitting.arrivals.Departure", "mlptsym.fitting.clock.Clock", "mlptsym.fitting.fit.TraceFit", "mlptsym.fitting.laws.FittedLaw",
+            "mlptsym.batch.scenarios.ScenarioFileError", "mlptsym.studies.best_quanta.Found",
+            "mlptsym.figures.crossings.Crossing", "mlptsym.runtime.runner.FigureRun", "mlptsym.runtime.runner.FigureTask",
+            "mlptsym.site.build.Source", "mlptsym.fitting.arrivals.ArrivalStatistics",
+            "mlptsym.fitting.arrivals.Departure", "mlptsym.fitting.clock.Clock", "mlptsym.fitting.fit.TraceFit",
+            "mlptsym.fitting.laws.FittedLaw",
             "mlptsym.fitting.laws.QuantilePairs", "mlptsym.likelihood.Sample", "mlptsym.fitting.reading.Dropped",
             "mlptsym.fitting.reading.RecordedTrace",
             "mlptsym.fitting.recommend.Comparison", "mlptsym.fitting.recommend.Outcome",
             "mlptsym.fitting.recommend.QuantumSweep", "mlptsym.fitting.recommend.Recommendation", "mlptsym.fitting.recommend.Simulated",
-            "mlptsym.fitting.recommend.Tail", "mlptsym.numeric.certify.Certificate",
-            "mlptsym.numeric.descent.Descended",
-            "mlptsym.numeric.distribution.LevelDistribution", "mlptsym.numeric.distribution.ResponseTimeDistribution",
-            "mlptsym.numeric.gittins.GittinsIndex", "mlptsym.numeric.gradient.QuantumSlopes",
-            "mlptsym.numeric.gradient.ResponseGradient", "mlptsym.numeric.objectives.ObjectiveOptimum",
-            "mlptsym.numeric.optimum.Optimum", "mlptsym.numeric.response.LevelTable", "mlptsym.numeric.response.Solution",
-            "mlptsym.numeric.saturation.SaturationError", "mlptsym.numeric.two_levels.TwoLevelTerms", "mlptsym.numeric.unequal.OptimalQuanta",
+            "mlptsym.fitting.recommend.Tail", "mlptsym.numeric.certified.branch_and_bound.Certificate",
+            "mlptsym.numeric.optimal.descent.Descended",
+            "mlptsym.numeric.distribution.percentiles.LevelDistribution", "mlptsym.numeric.distribution.percentiles.ResponseTimeDistribution",
+            "mlptsym.numeric.gittins.index.GittinsIndex", "mlptsym.numeric.mean.gradient.QuantumSlopes",
+            "mlptsym.numeric.mean.gradient.ResponseGradient", "mlptsym.numeric.optimal.objectives.ObjectiveOptimum",
+            "mlptsym.numeric.optimal.optimum.Optimum", "mlptsym.numeric.mean.response.LevelTable", "mlptsym.numeric.mean.response.Solution",
+            "mlptsym.numeric.model.saturation.SaturationError", "mlptsym.numeric.mean.two_levels.TwoLevelTerms", "mlptsym.numeric.optimal.unequal.OptimalQuanta",
             "mlptsym.simulation.simulate.SimulationResult", "mlptsym.simulation.traces.Trace",
             "mlptsym.sweeps.ClusterLostError",
         ),
@@ -108,16 +109,16 @@ NAMES = {
     **dict.fromkeys(
         ("mlptsym.batch.manifest.is_whole", "mlptsym.batch.manifest.land", "mlptsym.batch.manifest.read_manifest",
          "mlptsym.batch.manifest.result_folders", "mlptsym.batch.scenarios.check_ranges",
-         "mlptsym.figures.record.check_figure", "mlptsym.figures.record.write_whole", "mlptsym.figures.runner.run_tasks",
-         "mlptsym.figures.site.build.find_sources", "mlptsym.sweeps.sweep_as_completed"),
+         "mlptsym.figures.record.check_figure", "mlptsym.files.write_whole", "mlptsym.runtime.runner.run_tasks",
+         "mlptsym.site.build.find_sources", "mlptsym.sweeps.sweep_as_completed"),
         "a step of run_batch, run_figures, build_site or save_figure, which check first",
     ),
     **dict.fromkeys(
         ("mlptsym.likelihood.Sample.total", "mlptsym.likelihood.Sample.total_observed",
-         "mlptsym.likelihood.Sample.at_cap", "mlptsym.numeric.gittins.index_of_law",
-         "mlptsym.numeric.descent.descended", "mlptsym.numeric.quantile_guess.guessed_quantiles",
-         "mlptsym.numeric.remainder.level_depth",
-         "mlptsym.numeric.response.moments_needed", "mlptsym.numeric.saturation.refuse_saturated"),
+         "mlptsym.likelihood.Sample.at_cap", "mlptsym.numeric.gittins.index.index_of_law",
+         "mlptsym.numeric.optimal.descent.descended", "mlptsym.numeric.distribution.quantile_guess.guessed_quantiles",
+         "mlptsym.numeric.levels.remainder.level_depth",
+         "mlptsym.numeric.mean.response.moments_needed", "mlptsym.numeric.model.saturation.refuse_saturated"),
         CHECKED,
     ),
     **{
@@ -133,10 +134,10 @@ NAMES = {
     "mlptsym.likelihood.log_likelihood": CHECKED,
     "mlptsym.likelihood.root": CHECKED,
     "mlptsym.laws.base.SizeLaw": "the base of the size laws",
-    "mlptsym.numeric.memory.Memory": "the base of the memory laws",
-    "mlptsym.numeric.objectives.Objective": "made by best_quantum_for of what it is given",
-    "mlptsym.numeric.objectives.Objective.of": "made by best_quantum_for of what it is given",
-    "mlptsym.numeric.objectives.Objective.value": CHECKED,
+    "mlptsym.numeric.model.memory.Memory": "the base of the memory laws",
+    "mlptsym.numeric.optimal.objectives.Objective": "made by best_quantum_for of what it is given",
+    "mlptsym.numeric.optimal.objectives.Objective.of": "made by best_quantum_for of what it is given",
+    "mlptsym.numeric.optimal.objectives.Objective.value": CHECKED,
 }  # fmt: skip
 """Single names, with the reason why no bad values are thrown at them."""
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mlptsym.figures.record import read_figure_data
-from mlptsym.figures.runner import FigureTask, run_tasks
 from mlptsym.provenance import code_digest, versions
+from mlptsym.runtime.runner import FigureTask, run_tasks
 from mlptsym.validation import ParameterError
 
 __all__ = ["Outcome", "Work", "execute", "execute_on_cluster"]

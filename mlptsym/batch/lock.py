@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mlptsym.batch.manifest import WORKSHOP
-from mlptsym.figures.record import write_whole
+from mlptsym.files import write_whole
 from mlptsym.validation import ParameterError
 
 __all__ = ["FolderInUseError", "held"]

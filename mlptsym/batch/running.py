@@ -18,8 +18,8 @@ from mlptsym.batch.manifest import Record, is_whole, land, read_manifest, result
 from mlptsym.batch.names import path_name
 from mlptsym.batch.progress import Progress, shown
 from mlptsym.batch.scenarios import BatchRun, check_ranges, read_scenarios
-from mlptsym.figures.runner import available_processors
 from mlptsym.provenance import digest, source_revision, versions
+from mlptsym.runtime.runner import available_processors
 from mlptsym.sweeps import MOST_WORKERS, on_cluster, parallel, scheduler_address, sweep_as_completed
 from mlptsym.validation import ParameterError, flag, integer, path
 

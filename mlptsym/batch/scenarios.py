@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mlptsym import validation
 from mlptsym.batch.names import compared, folder_name, grid_name
 from mlptsym.batch.ranges import check_range, known_ranges
-from mlptsym.figures.parameters import (
+from mlptsym.provenance import code_digest, digest, versions
+from mlptsym.runtime.parameters import (
     OUTPUT_FOLDER,
     Parameter,
     check_value,
@@ -28,8 +29,7 @@ from mlptsym.figures.parameters import (
     parse_override,
     read_parameters,
 )
-from mlptsym.figures.runner import FigureTask, notebook_folder, plan_figures
-from mlptsym.provenance import code_digest, digest, versions
+from mlptsym.runtime.runner import FigureTask, notebook_folder, plan_figures
 from mlptsym.validation import ParameterError, refuse
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ def figures(
     ] = None,
 ) -> None:
     """Draw the paper's figures: run their notebooks and write figNN.svg, .pdf, .png, .csv and .ipynb."""
-    from mlptsym.figures.runner import run_figures
+    from mlptsym.runtime.runner import run_figures
 
     try:
         target = None if out is None else path("out", out, "the name of a folder")

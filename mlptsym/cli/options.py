@@ -22,10 +22,10 @@ from mlptsym.validation import ParameterError, choice, number, refuse
 
 if TYPE_CHECKING:
     from mlptsym.laws.base import SizeLaw
-    from mlptsym.numeric.capped import CappedGittins
-    from mlptsym.numeric.memory import Memory
-    from mlptsym.numeric.policies import Policy
-    from mlptsym.numeric.queue import Queue
+    from mlptsym.numeric.gittins.capped import CappedGittins
+    from mlptsym.numeric.model.memory import Memory
+    from mlptsym.numeric.model.policies import Policy
+    from mlptsym.numeric.model.queue import Queue
 
 __all__ = [
     "MEMORY_SYNTAX",
@@ -203,7 +203,7 @@ def read_memory(text: str) -> Memory:
     >>> read_memory("saturating:1,4096")
     SaturatingMemory(slope=1.0, window=4096.0, base=0.0)
     """
-    from mlptsym.numeric.memory import AffineMemory, LinearMemory, SaturatingMemory
+    from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
 
     laws = {"linear": LinearMemory, "affine": AffineMemory, "saturating": SaturatingMemory}
     name, colon, rest = text.partition(":")
@@ -230,7 +230,7 @@ def read_queue(
     ParameterError
         If a text is not what its option takes.
     """
-    from mlptsym.numeric.queue import Queue
+    from mlptsym.numeric.model.queue import Queue
 
     law = read_size(size)
     return Queue(
@@ -276,7 +276,7 @@ def read_policy(
     ParameterError
         If a text is not what its option takes, or the options do not go together.
     """
-    from mlptsym.numeric.policies import FCFS, MLPT
+    from mlptsym.numeric.model.policies import FCFS, MLPT
 
     given = {
         name: text for name, text in (("levels", levels), ("quantum", quantum), ("quanta", quanta)) if text is not None
@@ -314,7 +314,7 @@ def read_simulated_policy(
     ParameterError
         If a text is not what its option takes, or the options do not go together.
     """
-    from mlptsym.numeric.capped import CappedGittins
+    from mlptsym.numeric.gittins.capped import CappedGittins
 
     own = {"preemptions": preemptions, "minimum_quantum": minimum_quantum}
     if policy != "capped-gittins":

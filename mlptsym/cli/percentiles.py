@@ -22,7 +22,7 @@ from mlptsym.parameters import read_number
 from mlptsym.validation import number, refuse
 
 if TYPE_CHECKING:
-    from mlptsym.numeric.queue import Queue
+    from mlptsym.numeric.model.queue import Queue
 
 __all__ = ["EXAMPLES", "percentiles"]
 
@@ -48,8 +48,8 @@ def percentiles(
     json: Json = False,
 ) -> None:
     """Percentiles of the response time of a queue under FCFS or MLPT, by the theory."""
-    from mlptsym.numeric.distribution import response_time_distribution
-    from mlptsym.numeric.policies import FCFS
+    from mlptsym.numeric.distribution.percentiles import response_time_distribution
+    from mlptsym.numeric.model.policies import FCFS
 
     chosen = read_policy(queue, policy, levels, quantum, quanta)
     if chosen.lazy:

@@ -30,7 +30,7 @@ from mlptsym.parameters import read_number
 from mlptsym.validation import ParameterError
 
 if TYPE_CHECKING:
-    from mlptsym.numeric.queue import Queue
+    from mlptsym.numeric.model.queue import Queue
     from mlptsym.simulation.simulate import SimulatedPolicy, SimulationResult
 
 __all__ = ["simulate"]
@@ -125,8 +125,8 @@ def _ended_by_interrupt() -> Iterator[None]:
 
 def _theory(queue: Queue, policy: SimulatedPolicy, result: SimulationResult) -> dict[str, Any]:
     """The exact mean beside the simulated one, and how many standard errors lie between; None where there is none."""
-    from mlptsym.numeric.capped import CappedGittins
-    from mlptsym.numeric.response import solve
+    from mlptsym.numeric.gittins.capped import CappedGittins
+    from mlptsym.numeric.mean.response import solve
 
     nothing = {"mean_response_time": None, "z": None}
     if isinstance(policy, CappedGittins):
@@ -150,7 +150,7 @@ def _theory(queue: Queue, policy: SimulatedPolicy, result: SimulationResult) -> 
 
 def _described(queue: Queue, policy: SimulatedPolicy) -> dict[str, Any]:
     """What was asked, in numbers."""
-    from mlptsym.numeric.capped import CappedGittins
+    from mlptsym.numeric.gittins.capped import CappedGittins
 
     if not isinstance(policy, CappedGittins):
         return described(queue, policy)
@@ -160,7 +160,7 @@ def _described(queue: Queue, policy: SimulatedPolicy) -> dict[str, Any]:
 
 def _in_words(queue: Queue, policy: SimulatedPolicy) -> str:
     """A policy on one line."""
-    from mlptsym.numeric.capped import CappedGittins
+    from mlptsym.numeric.gittins.capped import CappedGittins
 
     if not isinstance(policy, CappedGittins):
         return in_words(policy)

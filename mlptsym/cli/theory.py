@@ -23,9 +23,9 @@ from mlptsym.parameters import read_number
 from mlptsym.validation import refuse
 
 if TYPE_CHECKING:
-    from mlptsym.numeric.policies import Policy
-    from mlptsym.numeric.queue import Queue
-    from mlptsym.numeric.response import Solution
+    from mlptsym.numeric.mean.response import Solution
+    from mlptsym.numeric.model.policies import Policy
+    from mlptsym.numeric.model.queue import Queue
 
 __all__ = ["described", "in_words", "optimize", "response", "why_infinite"]
 
@@ -50,8 +50,8 @@ def response(
     json: Json = False,
 ) -> None:
     """Mean response time of a queue under FCFS or MLPT, by the theory."""
-    from mlptsym.numeric.policies import FCFS
-    from mlptsym.numeric.response import level_table, solve
+    from mlptsym.numeric.mean.response import level_table, solve
+    from mlptsym.numeric.model.policies import FCFS
 
     chosen = read_policy(queue, policy, levels, quantum, quanta)
     if chosen.lazy:
@@ -149,10 +149,10 @@ def optimize(
     json: Json = False,
 ) -> None:
     """Quantum with the least mean response time under MLPT, and the rule of thumb for it."""
-    from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
-    from mlptsym.numeric.policies import MLPT
-    from mlptsym.numeric.response import mean_response_time
-    from mlptsym.numeric.unequal import optimal_quanta
+    from mlptsym.numeric.mean.response import mean_response_time
+    from mlptsym.numeric.model.policies import MLPT
+    from mlptsym.numeric.optimal.optimum import optimal_quantum, rule_of_thumb
+    from mlptsym.numeric.optimal.unequal import optimal_quanta
 
     count = read_number(levels)
     if objective != "mean":
@@ -210,7 +210,7 @@ def optimize(
 
 
 def _other_objective(queue: Queue, levels: float, objective: str | dict[str, float], *, json: bool) -> None:
-    from mlptsym.numeric.objectives import best_quantum_for
+    from mlptsym.numeric.optimal.objectives import best_quantum_for
 
     best = best_quantum_for(queue, levels, objective)
     answer = checked(
@@ -291,11 +291,11 @@ def in_words(policy: Policy) -> str:
 
     Examples
     --------
-    >>> from mlptsym.numeric.policies import MLPT
+    >>> from mlptsym.numeric.model.policies import MLPT
     >>> in_words(MLPT(quanta=[300, 500]))
     'MLPT, k = 3, quanta 300, 500'
     """
-    from mlptsym.numeric.policies import FCFS
+    from mlptsym.numeric.model.policies import FCFS
 
     if isinstance(policy, FCFS):
         return "FCFS"
@@ -308,7 +308,7 @@ def in_words(policy: Policy) -> str:
 
 def why_infinite(queue: Queue, policy: Policy, solution: Solution) -> str:
     """Why there is no finite mean response time."""
-    from mlptsym.numeric.response import moments_needed
+    from mlptsym.numeric.mean.response import moments_needed
 
     if not solution.stable:
         return f"the queue is unstable: its effective load is {format_number(solution.effective_load)}, not below 1"

@@ -120,7 +120,7 @@ def _claims(path: Path | None, *, json: bool) -> int:
 
 
 def _write(path: Path, text: str) -> None:
-    from mlptsym.figures.record import write_whole
+    from mlptsym.files import write_whole
     from mlptsym.validation import ParameterError
 
     try:

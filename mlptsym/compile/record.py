@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from mlptsym.symbolic.formula import Formula
+    from mlptsym.symbolic.algebra.formula import Formula
 
 __all__ = ["NumericFunction", "compile_formula", "compiled"]
 
@@ -94,7 +94,7 @@ def compile_formula(formula: Formula) -> NumericFunction:
     Examples
     --------
     >>> import sympy as sp
-    >>> from mlptsym.symbolic.formula import Formula
+    >>> from mlptsym.symbolic.algebra.formula import Formula
     >>> x = sp.Symbol("x", real=True)
     >>> both = compile_formula(Formula({"x": x}, {"part": sp.Piecewise((1 / x, x > 0), (0, True)), "two": sp.S(2)}))
     >>> both(x=[0, 4])
@@ -112,7 +112,7 @@ def compiled(reference: str, *choices: Any) -> NumericFunction:
     Parameters
     ----------
     reference : str
-        Where that function is, such as ``"mlptsym.symbolic.response:level_step"``; it is imported when it is needed.
+        Where that function is, such as ``"mlptsym.symbolic.mean.response:level_step"``; it is imported when needed.
     choices : hashable
         Its arguments.
     """

@@ -16,7 +16,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.compile.functions import NUMPY
-from mlptsym.symbolic.formula import Formula
+from mlptsym.symbolic.algebra.formula import Formula
 
 __all__ = ["UnsupportedFunctionError", "numpy_source"]
 

@@ -6,7 +6,6 @@ Nothing heavy is imported here: matplotlib and papermill are loaded when a figur
 from __future__ import annotations
 
 from mlptsym.figures.record import FigureData, FigureRow, read_figure_data, save_figure
-from mlptsym.figures.runner import FigureRun, run_figures
 from mlptsym.figures.style import (
     COLUMN_WIDTH,
     PAGE_WIDTH,
@@ -17,6 +16,7 @@ from mlptsym.figures.style import (
     paper_style,
     point_style,
 )
+from mlptsym.runtime.runner import FigureRun, run_figures
 
 __all__ = [
     "COLUMN_WIDTH",

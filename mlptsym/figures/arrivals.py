@@ -13,9 +13,9 @@ from mlptsym.compile import compiled
 from mlptsym.figures.drawing import checked_data, columns, draw_curve, empty_figure, legend_above, typeset
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import line_style, paper_style
-from mlptsym.numeric.policies import FCFS
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.response import mean_response_time
+from mlptsym.numeric.mean.response import mean_response_time
+from mlptsym.numeric.model.policies import FCFS
+from mlptsym.numeric.model.queue import Queue
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ def response_by_arrival_rate(queues: Mapping[str, Queue], points: int = 200) -> 
         rates = limit * loads
         # in one call, after the theory had its say on whether it can be told at the highest rate
         mean_response_time(replace(queue, arrival_rate=float(rates[-1])), FCFS())
-        (times,) = compiled("mlptsym.symbolic.response:pollaczek_khinchine_formula")(
+        (times,) = compiled("mlptsym.symbolic.mean.response:pollaczek_khinchine_formula")(
             arrival_rate=rates, mean=queue.mean_service_time, second=queue.service_moment(2)
         )
         data = data.with_curve("", name, "theory", rates, times).with_curve("", name, "marker", limit, np.inf)

@@ -11,11 +11,11 @@ from mlptsym import validation
 from mlptsym.figures.drawing import checked_data, columns, draw_curve, draw_points, empty_figure, legend_above, typeset
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
-from mlptsym.numeric.capped import CappedGittins
-from mlptsym.numeric.optimum import optimal_quantum
-from mlptsym.numeric.policies import FCFS, MLPT
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.response import mean_response_time
+from mlptsym.numeric.gittins.capped import CappedGittins
+from mlptsym.numeric.mean.response import mean_response_time
+from mlptsym.numeric.model.policies import FCFS, MLPT
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.numeric.optimal.optimum import optimal_quantum
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,8 +22,8 @@ from mlptsym.figures.drawing import (
 )
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import line_style, paper_style
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.two_levels import two_level_terms
+from mlptsym.numeric.mean.two_levels import two_level_terms
+from mlptsym.numeric.model.queue import Queue
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlptsym import validation
-from mlptsym.figures.best_quanta import Found, best_quanta, plateaus, rules_of_thumb, threshold_of
 from mlptsym.figures.drawing import checked_data, columns, draw_curve, empty_figure, legend_above, typeset
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import figure_size, line_style, paper_style
-from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.studies.best_quanta import Found, best_quanta, plateaus, rules_of_thumb, threshold_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,11 +22,11 @@ from mlptsym.figures.drawing import (
 from mlptsym.figures.quanta import level_name
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import line_style, paper_style
-from mlptsym.numeric.distribution import response_time_distribution
-from mlptsym.numeric.optimum import optimal_quantum
-from mlptsym.numeric.policies import FCFS, MLPT
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.saturation import SaturationError
+from mlptsym.numeric.distribution.percentiles import response_time_distribution
+from mlptsym.numeric.model.policies import FCFS, MLPT
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.numeric.model.saturation import SaturationError
+from mlptsym.numeric.optimal.optimum import optimal_quantum
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -23,11 +23,11 @@ from mlptsym.figures.drawing import (
 )
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
-from mlptsym.numeric.gradient import quantum_slopes
-from mlptsym.numeric.optimum import optimal_quantum, rule_of_thumb
-from mlptsym.numeric.policies import FCFS, MLPT, Policy
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.response import mean_response_time, solve
+from mlptsym.numeric.mean.gradient import quantum_slopes
+from mlptsym.numeric.mean.response import mean_response_time, solve
+from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.numeric.optimal.optimum import optimal_quantum, rule_of_thumb
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

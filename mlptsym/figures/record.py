@@ -11,7 +11,6 @@ import io
 import math
 import os
 import re
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
 from mlptsym import validation
+from mlptsym.files import write_whole
 from mlptsym.validation import MOST_POINTS, ParameterError, choice, number, numbers, refuse
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ __all__ = [
     "check_figure",
     "read_figure_data",
     "save_figure",
-    "write_whole",
 ]
 
 COLUMNS = ("panel", "curve", "kind", "x", "y", "standard_error")
@@ -327,33 +326,3 @@ def check_figure(figure: object) -> None:
     from matplotlib.figure import Figure
 
     validation.instance("figure", figure, Figure, "a matplotlib figure")
-
-
-def write_whole(path: Path, content: bytes | str) -> Path:
-    """Write a file so that at every moment it is either absent, as it was before, or whole.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-    content : bytes or str
-        All of it; a text goes as UTF-8, whatever the locale, and half a character in it as its escape.
-
-    Returns
-    -------
-    pathlib.Path
-        The same path.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing is left behind.
-    """
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        part.write_bytes(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    return path

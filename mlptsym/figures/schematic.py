@@ -12,7 +12,7 @@ from mlptsym import validation
 from mlptsym.figures.drawing import checked_data, columns, draw_curve
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import figure_size, line_style, paper_style
-from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.model.queue import Queue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,9 @@ from mlptsym import validation
 from mlptsym.figures.drawing import checked_data, columns, draw_curve, draw_points, empty_figure, legend_above, typeset
 from mlptsym.figures.record import FigureData
 from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
-from mlptsym.numeric.policies import FCFS, MLPT, Policy
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.unequal import OptimalQuanta, best_boundaries_by_level
+from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.numeric.optimal.unequal import OptimalQuanta, best_boundaries_by_level
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,7 +15,7 @@ from mlptsym.figures.record import check_figure
 from mlptsym.figures.style import figure_size, line_style, paper_style, point_style
 from mlptsym.fitting.fit import TraceFit, checked_fit, policy_in_words
 from mlptsym.fitting.laws import quantile_pairs
-from mlptsym.numeric.policies import MLPT
+from mlptsym.numeric.model.policies import MLPT
 from mlptsym.validation import instance, refuse
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from mlptsym.fitting.reading import FAULTS, RecordedTrace
 from mlptsym.fitting.recommend import DEFAULT_LEVELS, JOBS, Comparison, Recommendation, TimeScale, recommend, time_scale
 from mlptsym.laws.empirical import Empirical
 from mlptsym.likelihood import Sample
-from mlptsym.numeric.memory import LinearMemory, Memory
-from mlptsym.numeric.policies import FCFS, MLPT, Policy
-from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.model.memory import LinearMemory, Memory
+from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.model.queue import Queue
 from mlptsym.validation import ParameterError, instance
 
 __all__ = [
@@ -190,7 +190,7 @@ def policy_in_words(policy: Policy) -> str:
 
     Examples
     --------
-    >>> from mlptsym.numeric.policies import MLPT
+    >>> from mlptsym.numeric.model.policies import MLPT
     >>> policy_in_words(MLPT(quantum=300.0, levels=math.inf))
     'MLPT, k = ∞, θ = 300'
     """

@@ -17,10 +17,10 @@ from mlptsym.arrays import floats
 from mlptsym.fitting.arrivals import arrival_times
 from mlptsym.laws.empirical import Empirical
 from mlptsym.likelihood import Sample
-from mlptsym.numeric.optimum import Optimum, optimal_quantum
-from mlptsym.numeric.policies import FCFS, MLPT, Policy
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.response import mean_response_time, solve
+from mlptsym.numeric.mean.response import mean_response_time, solve
+from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.numeric.optimal.optimum import Optimum, optimal_quantum
 from mlptsym.simulation.control import jobs_needed
 from mlptsym.simulation.simulate import response_times
 from mlptsym.simulation.traces import draw_trace
@@ -492,7 +492,7 @@ def _theory(queue: Queue, policy: Policy, simulated: Tail | None) -> tuple[float
     Of more than 20 000 different sizes, neighbours are taken together (`Sample.grouped`): the work of an inversion
     grows with their number.
     """
-    from mlptsym.numeric.distribution import response_time_distribution
+    from mlptsym.numeric.distribution.percentiles import response_time_distribution
 
     try:
         distribution = response_time_distribution(_with_fewer_sizes(queue), policy)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlptsym import validation
-from mlptsym.figures.record import write_whole
 from mlptsym.figures.style import paper_style
+from mlptsym.files import write_whole
 from mlptsym.fitting.arrivals import ArrivalStatistics
 from mlptsym.fitting.fit import TraceFit, checked_fit, columns_in_words, policy_in_words, reading_notes
 from mlptsym.fitting.laws import FittedLaw
 from mlptsym.fitting.reading import FAULTS
 from mlptsym.fitting.recommend import Comparison, Outcome, Simulated
-from mlptsym.numeric.policies import Policy
+from mlptsym.numeric.model.policies import Policy
 from mlptsym.validation import ParameterError, readable, refuse
 
 if TYPE_CHECKING:

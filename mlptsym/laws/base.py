@@ -24,7 +24,7 @@ from mlptsym.validation import ParameterError
 
 if TYPE_CHECKING:
     from mlptsym.likelihood import Sample
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["HIGHEST_ORDER", "SizeLaw"]
 
@@ -76,8 +76,8 @@ class SizeLaw(Parametric):
         return type(self), tuple(len(value) for value in values if _is_sequence(value))[:1]
 
     def evaluate(self, wanted: str, x: Floats, *orders: int) -> Any:
-        """A record of the law's formulas at sizes: see `mlptsym.symbolic.size_law.law_formula`."""
-        function = compiled("mlptsym.symbolic.size_law:law_formula", *self.kind, wanted, *orders)
+        """A record of the law's formulas at sizes: see `mlptsym.symbolic.model.size_law.law_formula`."""
+        function = compiled("mlptsym.symbolic.model.size_law:law_formula", *self.kind, wanted, *orders)
         return function(x=x, **dict(zip(function.inputs, self.parameters, strict=False)))
 
     # where the law is not smooth

@@ -14,7 +14,7 @@ from mlptsym.laws.base import Floats, SizeLaw
 from mlptsym.parameters import Magnitude
 
 if TYPE_CHECKING:
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["Deterministic"]
 
@@ -37,8 +37,8 @@ class Deterministic(SizeLaw):
         """The law in SymPy's terms: moments step from value^n to zero, and the density is a point mass."""
         import sympy as sp
 
-        from mlptsym.symbolic.moments import Indicator
-        from mlptsym.symbolic.size_law import LawFormulas, point
+        from mlptsym.symbolic.model.moments import Indicator
+        from mlptsym.symbolic.model.size_law import LawFormulas, point
 
         (value,) = cls.symbols()
         return LawFormulas(

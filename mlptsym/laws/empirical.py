@@ -21,7 +21,7 @@ from mlptsym.validation import LARGEST, SMALLEST, ParameterError, refuse
 if TYPE_CHECKING:
     import sympy as sp
 
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["Empirical"]
 
@@ -75,7 +75,7 @@ class Empirical(SizeLaw):
         """The law in SymPy's terms: a mixture of ``count`` deterministic laws."""
         import sympy as sp
 
-        from mlptsym.symbolic.size_law import LawFormulas, point
+        from mlptsym.symbolic.model.size_law import LawFormulas, point
 
         values = sp.symbols(f"sample_0:{count}", positive=True)
         single = Deterministic.formulas()

@@ -16,7 +16,7 @@ from mlptsym.parameters import Magnitude, Range
 
 if TYPE_CHECKING:
     from mlptsym.likelihood import Sample
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["Erlang"]
 
@@ -42,7 +42,7 @@ class Erlang(SizeLaw):
         """The law in SymPy's terms."""
         import sympy as sp
 
-        from mlptsym.symbolic.size_law import LawFormulas, point, start_by_shape
+        from mlptsym.symbolic.model.size_law import LawFormulas, point, start_by_shape
 
         stages, rate = cls.symbols()
         gamma = Gamma.formulas()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import sympy as sp
 
     from mlptsym.likelihood import Sample
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["Exponential"]
 
@@ -43,7 +43,7 @@ class Exponential(SizeLaw):
         """The law in SymPy's terms."""
         import sympy as sp
 
-        from mlptsym.symbolic.size_law import LawFormulas, point
+        from mlptsym.symbolic.model.size_law import LawFormulas, point
 
         (rate,) = cls.symbols()
 

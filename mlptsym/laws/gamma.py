@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import sympy as sp
 
     from mlptsym.likelihood import Sample
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["Gamma"]
 
@@ -42,8 +42,8 @@ class Gamma(SizeLaw):
         """The law in SymPy's terms."""
         import sympy as sp
 
-        from mlptsym.symbolic.size_law import LawFormulas, point, start_by_shape
-        from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma
+        from mlptsym.symbolic.algebra.special import GammaDensity, RegularizedUpperGamma
+        from mlptsym.symbolic.model.size_law import LawFormulas, point, start_by_shape
 
         shape, scale = cls.symbols()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import sympy as sp
 
     from mlptsym.likelihood import Sample
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["HyperExponential"]
 
@@ -62,7 +62,7 @@ class HyperExponential(SizeLaw):
         """The law in SymPy's terms: every statement about it is the mixture of those about its phases."""
         import sympy as sp
 
-        from mlptsym.symbolic.size_law import LawFormulas, point
+        from mlptsym.symbolic.model.size_law import LawFormulas, point
 
         symbols = cls.symbols(phases)
         probabilities, rates = symbols[:phases], symbols[phases:]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import sympy as sp
 
     from mlptsym.likelihood import Sample
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["LogNormal"]
 
@@ -47,7 +47,7 @@ class LogNormal(SizeLaw):
         """The law in SymPy's terms."""
         import sympy as sp
 
-        from mlptsym.symbolic.size_law import LawFormulas, point
+        from mlptsym.symbolic.model.size_law import LawFormulas, point
 
         mu, sigma = cls.symbols()
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import sympy as sp
 
     from mlptsym.likelihood import Sample
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["Lomax"]
 
@@ -46,8 +46,8 @@ class Lomax(SizeLaw):
         """The law in SymPy's terms."""
         import sympy as sp
 
-        from mlptsym.symbolic.size_law import LawFormulas, point
-        from mlptsym.symbolic.special import RelativeExponential
+        from mlptsym.symbolic.algebra.special import RelativeExponential
+        from mlptsym.symbolic.model.size_law import LawFormulas, point
 
         shape, scale = cls.symbols()
         stretch = 1 + point / scale

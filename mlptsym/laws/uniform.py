@@ -14,7 +14,7 @@ from mlptsym.validation import LARGEST, number
 if TYPE_CHECKING:
     import sympy as sp
 
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["Uniform"]
 
@@ -42,7 +42,7 @@ class Uniform(SizeLaw):
         """The law in SymPy's terms."""
         import sympy as sp
 
-        from mlptsym.symbolic.size_law import LawFormulas, point
+        from mlptsym.symbolic.model.size_law import LawFormulas, point
 
         low, high = cls.symbols()
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import sympy as sp
 
     from mlptsym.likelihood import Sample
-    from mlptsym.symbolic.size_law import LawFormulas
+    from mlptsym.symbolic.model.size_law import LawFormulas
 
 __all__ = ["Weibull"]
 
@@ -41,8 +41,8 @@ class Weibull(SizeLaw):
         """The law in SymPy's terms."""
         import sympy as sp
 
-        from mlptsym.symbolic.size_law import LawFormulas, point, start_by_shape
-        from mlptsym.symbolic.special import RegularizedUpperGamma
+        from mlptsym.symbolic.algebra.special import RegularizedUpperGamma
+        from mlptsym.symbolic.model.size_law import LawFormulas, point, start_by_shape
 
         shape, scale = cls.symbols()
         ratio = point / scale

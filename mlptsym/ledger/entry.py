@@ -165,7 +165,7 @@ def verify_entries(entries: Iterable[Entry]) -> Iterator[Verdict]:
     A check that breaks off has shown nothing: neither that the statement holds nor that a variant fails.  What one entry
     derives, later ones use; its seconds are counted where it is derived.
     """
-    from mlptsym.symbolic.remembered import forget
+    from mlptsym.symbolic.algebra.cached import forget
 
     forget()
     for entry in entries:

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.numeric.machine_code import machine_code
-from mlptsym.numeric.policies import FCFS, MLPT
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.response import moments_needed, solve
+from mlptsym.compile.machine_code import machine_code
+from mlptsym.numeric.mean.response import moments_needed, solve
+from mlptsym.numeric.model.policies import FCFS, MLPT
+from mlptsym.numeric.model.queue import Queue
 from mlptsym.simulation.kernels import compile_observed, run_interrupted, run_observed
 from mlptsym.validation import refuse
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.numeric.gittins_table import GittinsTable
-from mlptsym.numeric.machine_code import machine_code
-from mlptsym.numeric.queue import Queue
+from mlptsym.compile.machine_code import machine_code
+from mlptsym.numeric.gittins.table import GittinsTable
+from mlptsym.numeric.model.queue import Queue
 from mlptsym.validation import refuse
 
 __all__ = ["RestoreLine", "compile_gittins_kernel", "run_gittins"]

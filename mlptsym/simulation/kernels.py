@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.numeric.machine_code import machine_code
+from mlptsym.compile.machine_code import machine_code
 
 __all__ = ["compile_kernels", "compile_observed", "level_visits", "run", "run_interrupted", "run_observed"]
 

@@ -14,10 +14,10 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mlptsym.numeric.capped import CappedGittins
-from mlptsym.numeric.gittins_table import gittins_table
-from mlptsym.numeric.policies import FCFS, MLPT, Policy
-from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.gittins.capped import CappedGittins
+from mlptsym.numeric.gittins.table import gittins_table
+from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.model.queue import Queue
 from mlptsym.simulation.control import ControlPlan, adjusted, compile_control, control_plan
 from mlptsym.simulation.gittins_kernel import RestoreLine, compile_gittins_kernel, run_gittins
 from mlptsym.simulation.kernels import compile_kernels, level_visits, run

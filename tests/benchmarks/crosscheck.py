@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlptsym import LogNormal
-from mlptsym.numeric.policies import FCFS, MLPT, Policy
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.response import mean_response_time
+from mlptsym.numeric.mean.response import mean_response_time
+from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.model.queue import Queue
 from mlptsym.simulation.control import jobs_needed
 from mlptsym.simulation.simulate import simulate_many
 

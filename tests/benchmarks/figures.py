@@ -21,9 +21,9 @@ import mlptsym as mq
 from benchmarks.measure import Row
 from benchmarks.simulation import by_c, timed
 from mlptsym.figures.base_load import at_load
-from mlptsym.figures.parameters import read_parameters
-from mlptsym.figures.runner import FigureTask, find_notebooks, notebook_folder, plan_figures, run_figures, run_tasks
 from mlptsym.figures.unequal import best_quanta
+from mlptsym.runtime.parameters import read_parameters
+from mlptsym.runtime.runner import FigureTask, find_notebooks, notebook_folder, plan_figures, run_figures, run_tasks
 from mlptsym.simulation.traces import draw_trace
 
 ROUNDS = 5

@@ -14,16 +14,12 @@ from scipy import special
 import mlptsym as mq
 from benchmarks.measure import Row, race, row
 from mlptsym.laws import size_laws
-from mlptsym.numeric.gittins import first_edges, gittins_index
-from mlptsym.numeric.gradient import response_gradient
-from mlptsym.numeric.levels import level_sums
-from mlptsym.numeric.remainder import remainder_bounds
-from mlptsym.numeric.response import REMAINDER
-from mlptsym.symbolic.moments import UpperMoment
-from mlptsym.symbolic.response import mean_response_time as symbolic_response_time
-from mlptsym.symbolic.service import service_time_inverse, service_upper_moment
-from mlptsym.symbolic.size_law import point
-from mlptsym.symbolic.symbols import (
+from mlptsym.numeric.gittins.index import first_edges, gittins_index
+from mlptsym.numeric.levels.remainder import remainder_bounds
+from mlptsym.numeric.levels.sums import level_sums
+from mlptsym.numeric.mean.gradient import response_gradient
+from mlptsym.numeric.mean.response import REMAINDER
+from mlptsym.symbolic.algebra.symbols import (
     arrival_rate,
     boundary,
     cost,
@@ -33,6 +29,10 @@ from mlptsym.symbolic.symbols import (
     slowdown_factor,
     slowdown_threshold,
 )
+from mlptsym.symbolic.mean.response import mean_response_time as symbolic_response_time
+from mlptsym.symbolic.model.moments import UpperMoment
+from mlptsym.symbolic.model.service import service_time_inverse, service_upper_moment
+from mlptsym.symbolic.model.size_law import point
 
 Floats = NDArray[np.float64]
 

@@ -22,8 +22,8 @@ from mlptsym import Empirical, Exponential, Lomax, ParameterError
 from mlptsym.laws import HOMES, size_laws
 from mlptsym.laws.base import SizeLaw
 from mlptsym.parameters import read_law
-from mlptsym.symbolic.moments import Indicator
-from mlptsym.symbolic.size_law import moment_defects, point, potential_defect
+from mlptsym.symbolic.model.moments import Indicator
+from mlptsym.symbolic.model.size_law import moment_defects, point, potential_defect
 
 ORDERS = range(4)
 EXAMPLES = [law(*parameters) for law in size_laws().values() for parameters in law.examples]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reference import LawReference, Moment
 
 from mlptsym import Lomax, ParameterError
-from mlptsym.symbolic.size_law import point, potential_defect
+from mlptsym.symbolic.model.size_law import point, potential_defect
 
 
 def moment(shape: float, scale: float) -> Moment:

@@ -17,8 +17,8 @@ from mlptsym.ledger.claims.expression import Reader
 from mlptsym.ledger.claims.grammar import parse
 from mlptsym.ledger.claims.queues import queues
 from mlptsym.ledger.claims.tree import ClaimError, Literal, Power
-from mlptsym.symbolic.moments import UpperMoment, mean
-from mlptsym.symbolic.symbols import arrival_rate, attained, quantum
+from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, quantum
+from mlptsym.symbolic.model.moments import UpperMoment, mean
 
 SECONDS = 20  # of processor time, for the largest claim
 

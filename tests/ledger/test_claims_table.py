@@ -17,7 +17,6 @@ from typer.main import get_command
 
 from mlptsym.cli.errors import Command
 from mlptsym.cli.verify import verify
-from mlptsym.figures.best_quanta import Found
 from mlptsym.ledger.entry import verify_entry
 from mlptsym.ledger.paper import claims as module
 from mlptsym.ledger.paper.claims import COLUMNS, as_entry, paper_claims, table
@@ -25,9 +24,10 @@ from mlptsym.ledger.paper.evidence import VARIED, Estimate, Evidence, holding, m
 from mlptsym.ledger.paper.sweeps import ordered
 from mlptsym.ledger.paper.verdicts import NOT_REPRODUCED, REPRODUCED, WITHIN_ERROR, judged
 from mlptsym.ledger.registry import BY_NAME_ONLY, all_entries, select
-from mlptsym.numeric.optimum import Optimum, optimal_quantum
-from mlptsym.numeric.policies import FCFS, MLPT
-from mlptsym.numeric.response import mean_response_time
+from mlptsym.numeric.mean.response import mean_response_time
+from mlptsym.numeric.model.policies import FCFS, MLPT
+from mlptsym.numeric.optimal.optimum import Optimum, optimal_quantum
+from mlptsym.studies.best_quanta import Found
 
 COMMITTED = Path(__file__).parents[2] / "figures" / "claims.csv"
 EVIDENCE = Evidence()  # computes nothing before it is asked

@@ -30,14 +30,14 @@ from mlptsym.ledger.render.display import value as as_number
 from mlptsym.ledger.render.show import explanation, in_text, shown
 from mlptsym.ledger.render.typesetting import in_latex, readable
 from mlptsym.modules import modules_below
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.two_levels import two_level_terms as numeric_terms
-from mlptsym.symbolic.induction import levels, peeled, total
-from mlptsym.symbolic.many_levels import rule_of_thumb_quantum
-from mlptsym.symbolic.moments import UpperMoment, mean
-from mlptsym.symbolic.remembered import forget
-from mlptsym.symbolic.symbols import arrival_rate, boundary, cost, level, preemption_cost
-from mlptsym.symbolic.two_levels import two_level_terms
+from mlptsym.numeric.mean.two_levels import two_level_terms as numeric_terms
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.symbolic.algebra.cached import forget
+from mlptsym.symbolic.algebra.induction import levels, peeled, total
+from mlptsym.symbolic.algebra.symbols import arrival_rate, boundary, cost, level, preemption_cost
+from mlptsym.symbolic.mean.many_levels import rule_of_thumb_quantum
+from mlptsym.symbolic.mean.two_levels import two_level_terms
+from mlptsym.symbolic.model.moments import UpperMoment, mean
 from mlptsym.validation import ParameterError
 
 ENTRIES = all_entries()
@@ -409,7 +409,7 @@ def test_nothing_that_was_derived_is_used_in_the_next_verification(monkeypatch: 
     entry = ENTRIES["eq-23-written-out"]
     assert verify_entry(entry).passed
     with monkeypatch.context() as patched:
-        patched.setattr("mlptsym.symbolic.waiting.service_before", lambda index: sp.S.Zero)
+        patched.setattr("mlptsym.symbolic.mean.waiting.service_before", lambda index: sp.S.Zero)
         assert verify_entry(entry).result == "FAILED"
     assert verify_entry(entry).passed
     forget()

@@ -19,7 +19,7 @@ from mlptsym.ledger import registry
 from mlptsym.ledger.claims import decision
 from mlptsym.ledger.claims.queues import queues
 from mlptsym.ledger.entry import Entry, Outcome
-from mlptsym.symbolic import discipline
+from mlptsym.symbolic.policies import discipline
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -22,9 +22,17 @@ from mlptsym.ledger.claims.vocabulary import (
     SYMBOLS,
     canonical,
 )
-from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, tail
-from mlptsym.symbolic.service import service_time
-from mlptsym.symbolic.symbols import attained, preemption_cost, quantum, restore_cost, service, size, slowdown_threshold
+from mlptsym.symbolic.algebra.symbols import (
+    attained,
+    preemption_cost,
+    quantum,
+    restore_cost,
+    service,
+    size,
+    slowdown_threshold,
+)
+from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expectation, tail
+from mlptsym.symbolic.model.service import service_time
 
 __all__ = ["Reader"]
 

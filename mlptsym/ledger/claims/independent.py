@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import sympy as sp
 
 from mlptsym.ledger.claims.vocabulary import hazard, slope
-from mlptsym.symbolic.moments import Density, UpperMoment, tail
-from mlptsym.symbolic.service import service_mean, service_rate, service_time, service_upper_moment
-from mlptsym.symbolic.symbols import boundary, quantum, service, size, slowdown_threshold
+from mlptsym.symbolic.algebra.symbols import boundary, quantum, service, size, slowdown_threshold
+from mlptsym.symbolic.model.moments import Density, UpperMoment, tail
+from mlptsym.symbolic.model.service import service_mean, service_rate, service_time, service_upper_moment
 
 __all__ = ["in_free_quantities"]
 

@@ -9,8 +9,7 @@ from fractions import Fraction
 import sympy as sp
 
 from mlptsym.ledger.claims.vocabulary import MOST_LEVELS, hazard, slope
-from mlptsym.symbolic.moments import Density, UpperMoment
-from mlptsym.symbolic.symbols import (
+from mlptsym.symbolic.algebra.symbols import (
     arrival_rate,
     attained,
     preemption_cost,
@@ -20,6 +19,7 @@ from mlptsym.symbolic.symbols import (
     slowdown_factor,
     slowdown_threshold,
 )
+from mlptsym.symbolic.model.moments import Density, UpperMoment
 
 __all__ = ["ExactQueue", "PiecewiseLaw", "queues"]
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy.printing.pretty.pretty_symbology import greek_unicode
 
-from mlptsym.symbolic import algorithm, response, waiting
-from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
-from mlptsym.symbolic.symbols import (
+from mlptsym.symbolic.algebra.symbols import (
     arrival_rate,
     attained,
     preemption_cost,
@@ -24,7 +22,10 @@ from mlptsym.symbolic.symbols import (
     slowdown_factor,
     slowdown_threshold,
 )
-from mlptsym.symbolic.two_levels import two_level_response_time, two_level_terms
+from mlptsym.symbolic.mean import response, waiting
+from mlptsym.symbolic.mean.two_levels import two_level_response_time, two_level_terms
+from mlptsym.symbolic.model.moments import UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.policies import algorithm
 
 __all__ = [
     "EVERY_NAME",

@@ -13,8 +13,8 @@ from sympy.polys.rings import PolyRing
 
 from mlptsym.ledger.entry import Outcome, Step
 from mlptsym.ledger.exact.algebra import Atoms, atoms_of, vanishes
-from mlptsym.symbolic.induction import levels, peeled
-from mlptsym.symbolic.symbols import level
+from mlptsym.symbolic.algebra.induction import levels, peeled
+from mlptsym.symbolic.algebra.symbols import level
 
 __all__ = [
     "Equation",

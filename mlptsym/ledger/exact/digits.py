@@ -10,10 +10,10 @@ import mpmath
 import sympy as sp
 
 from mlptsym.laws import size_laws
-from mlptsym.symbolic.moments import UpperMoment
-from mlptsym.symbolic.service import service_mean, service_time, service_upper_moment
-from mlptsym.symbolic.size_law import point
-from mlptsym.symbolic.symbols import size, slowdown_factor, slowdown_threshold
+from mlptsym.symbolic.algebra.symbols import size, slowdown_factor, slowdown_threshold
+from mlptsym.symbolic.model.moments import UpperMoment
+from mlptsym.symbolic.model.service import service_mean, service_time, service_upper_moment
+from mlptsym.symbolic.model.size_law import point
 
 __all__ = ["DIGITS", "ServiceLaw", "value"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 from flint import arb, fmpq
 
-from mlptsym.symbolic.special import RegularizedUpperGamma
+from mlptsym.symbolic.algebra.special import RegularizedUpperGamma
 
 __all__ = ["ball", "covered", "hull"]
 

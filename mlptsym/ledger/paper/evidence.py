@@ -16,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym.figures.base_load import at_load
-from mlptsym.figures.best_quanta import Found
 from mlptsym.figures.parameter_sweeps import ParameterSweep
 from mlptsym.laws.base import SizeLaw
 from mlptsym.ledger.paper.parameters import PAPER
-from mlptsym.numeric.capped import CappedGittins
-from mlptsym.numeric.optimum import Optimum, optimal_quantum, rule_of_thumb
-from mlptsym.numeric.policies import FCFS, MLPT, Policy
-from mlptsym.numeric.queue import Queue
-from mlptsym.numeric.response import mean_response_time
+from mlptsym.numeric.gittins.capped import CappedGittins
+from mlptsym.numeric.mean.response import mean_response_time
+from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.numeric.optimal.optimum import Optimum, optimal_quantum, rule_of_thumb
 from mlptsym.simulation.simulate import SimulationResult, simulate_many
 from mlptsym.simulation.traces import draw_trace
+from mlptsym.studies.best_quanta import Found
 from mlptsym.sweeps import parallel
 
 __all__ = [

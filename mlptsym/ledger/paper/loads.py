@@ -8,8 +8,8 @@ from functools import partial
 from mlptsym.figures.base_load import at_load, best_name, capped_name
 from mlptsym.ledger.paper.evidence import LEVELS, LOADS, PREEMPTIONS, Estimate, Evidence
 from mlptsym.ledger.paper.verdicts import REPRODUCED, Finding, PaperClaim
-from mlptsym.numeric.policies import FCFS, MLPT
-from mlptsym.numeric.response import solve
+from mlptsym.numeric.mean.response import solve
+from mlptsym.numeric.model.policies import FCFS, MLPT
 
 __all__ = ["load_claims"]
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.symbolic.moments import tail
-from mlptsym.symbolic.symbols import (
+from mlptsym.symbolic.algebra.symbols import (
     arrival_rate,
     attained,
     level,
@@ -19,6 +18,7 @@ from mlptsym.symbolic.symbols import (
     slowdown_factor,
     slowdown_threshold,
 )
+from mlptsym.symbolic.model.moments import tail
 
 __all__ = ["F", "J", "L", "S", "beta", "c", "ell_C", "gamma", "lam", "t", "theta"]
 

@@ -12,8 +12,8 @@ from mlptsym.laws.exponential import Exponential
 from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.paper.evidence import LEVELS, LOADS, PREEMPTIONS, VARIED, Estimate, Evidence, level_name
 from mlptsym.ledger.paper.verdicts import NOT_REPRODUCED, REPRODUCED, WITHIN_ERROR, Finding, PaperClaim, judged
-from mlptsym.numeric.policies import FCFS, MLPT
-from mlptsym.numeric.response import solve
+from mlptsym.numeric.mean.response import solve
+from mlptsym.numeric.model.policies import FCFS, MLPT
 
 __all__ = ["gain_claims", "model_claims"]
 

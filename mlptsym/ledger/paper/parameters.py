@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from mlptsym.laws.log_normal import LogNormal
-from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.model.queue import Queue
 
 __all__ = ["PAPER", "PaperParameters"]
 

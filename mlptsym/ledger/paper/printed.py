@@ -12,10 +12,10 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.paper.notation import F, c, t
-from mlptsym.symbolic.algorithm import boundaries
-from mlptsym.symbolic.induction import total
-from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, mean
-from mlptsym.symbolic.symbols import arrival_rate, service
+from mlptsym.symbolic.algebra.induction import total
+from mlptsym.symbolic.algebra.symbols import arrival_rate, service
+from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, mean
+from mlptsym.symbolic.policies.algorithm import boundaries
 
 Level = Any
 Formula = Callable[..., sp.Expr]

@@ -13,11 +13,18 @@ from flint import arb, fmpq
 from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.parameters import PAPER
-from mlptsym.symbolic.moments import UpperMoment, mean
-from mlptsym.symbolic.service import service_mean, service_time_inverse, service_upper_moment
-from mlptsym.symbolic.size_law import point
-from mlptsym.symbolic.symbols import age, arrival_rate, preemption_cost, size, slowdown_factor, slowdown_threshold
-from mlptsym.symbolic.two_levels import TwoLevelTerms
+from mlptsym.symbolic.algebra.symbols import (
+    age,
+    arrival_rate,
+    preemption_cost,
+    size,
+    slowdown_factor,
+    slowdown_threshold,
+)
+from mlptsym.symbolic.mean.two_levels import TwoLevelTerms
+from mlptsym.symbolic.model.moments import UpperMoment, mean
+from mlptsym.symbolic.model.service import service_mean, service_time_inverse, service_upper_moment
+from mlptsym.symbolic.model.size_law import point
 
 __all__ = ["Setting"]
 

@@ -19,9 +19,8 @@ from sympy.core.relational import Relational
 
 from mlptsym.ledger.entry import Refutation, Step, Verdict, verify_entries
 from mlptsym.ledger.render.typesetting import in_latex
-from mlptsym.numeric.queue import Queue
-from mlptsym.symbolic.moments import Density, Indicator, UpperMoment
-from mlptsym.symbolic.symbols import (
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.symbolic.algebra.symbols import (
     arrival_rate,
     boundary,
     cost,
@@ -31,6 +30,7 @@ from mlptsym.symbolic.symbols import (
     slowdown_factor,
     slowdown_threshold,
 )
+from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment
 from mlptsym.validation import instance, mapping, number, numbers, refuse
 
 __all__ = [
@@ -87,8 +87,8 @@ def derivation(*steps: Step | tuple[str, Any]) -> Derivation:
 
     Examples
     --------
-    >>> from mlptsym.symbolic.moments import expectation
-    >>> from mlptsym.symbolic.symbols import service
+    >>> from mlptsym.symbolic.model.moments import expectation
+    >>> from mlptsym.symbolic.algebra.symbols import service
     >>> t = sp.Symbol("t", positive=True)
     >>> served = sp.Min(service, t)
     >>> derivation(("served in one quantum", served), ("its mean", expectation(served, [t])))
@@ -273,7 +273,7 @@ def at_queue(
     Examples
     --------
     >>> import mlptsym as mq
-    >>> from mlptsym.symbolic.service import service_mean
+    >>> from mlptsym.symbolic.model.service import service_mean
     >>> queue = mq.Queue(mq.Exponential(0.5), arrival_rate=0.1, slowdown_threshold=3.0, slowdown_factor=0.4)
     >>> round(at_queue(service_mean(), queue) - queue.mean_service_time, 12)
     0.0

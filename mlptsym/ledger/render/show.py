@@ -46,7 +46,7 @@ def in_text(expression: Any) -> str:
 
     Examples
     --------
-    >>> from mlptsym.symbolic.response import level_terms
+    >>> from mlptsym.symbolic.mean.response import level_terms
     >>> in_text(level_terms(1).piece_mean)
     'F(t[1])*t[1] + E[S] - M(1, t[1])'
     """

@@ -9,9 +9,9 @@ import sympy as sp
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, identities, is_positive
 from mlptsym.ledger.sections.gradient import ADJOINTS, Levels, direct
-from mlptsym.symbolic.moments import Density, UpperMoment
-from mlptsym.symbolic.response import mean_response_time
-from mlptsym.symbolic.symbols import arrival_rate, boundary, cost, service
+from mlptsym.symbolic.algebra.symbols import arrival_rate, boundary, cost, service
+from mlptsym.symbolic.mean.response import mean_response_time
+from mlptsym.symbolic.model.moments import Density, UpperMoment
 
 __all__ = ["entries"]
 

@@ -22,13 +22,13 @@ from mlptsym.ledger.sections.policy import added_by_a_level
 from mlptsym.ledger.sections.two_levels.corollary import response_time
 from mlptsym.ledger.sections.two_levels.quantities import at_quantum
 from mlptsym.ledger.sections.waiting.pieces import ends
-from mlptsym.symbolic.algorithm import effective_load
-from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
-from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.response import level_terms
-from mlptsym.symbolic.size_law import point
-from mlptsym.symbolic.symbols import restore_cost
-from mlptsym.symbolic.two_levels import two_level_terms
+from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.symbols import restore_cost
+from mlptsym.symbolic.mean.response import level_terms
+from mlptsym.symbolic.mean.two_levels import two_level_terms
+from mlptsym.symbolic.model.moments import UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.model.size_law import point
+from mlptsym.symbolic.policies.algorithm import effective_load
 
 __all__ = ["entries"]
 

@@ -15,10 +15,10 @@ from mlptsym.ledger.exact.checks import Equation, everything, identities
 from mlptsym.ledger.exact.enclosure import ball, covered
 from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.ledger.paper.printed import integral
-from mlptsym.symbolic import gittins
-from mlptsym.symbolic.moments import tail
-from mlptsym.symbolic.size_law import point
-from mlptsym.symbolic.symbols import age, service, slowdown_factor
+from mlptsym.symbolic.algebra.symbols import age, service, slowdown_factor
+from mlptsym.symbolic.model.moments import tail
+from mlptsym.symbolic.model.size_law import point
+from mlptsym.symbolic.policies import gittins
 
 __all__ = ["entries"]
 

@@ -10,23 +10,8 @@ import sympy as sp
 
 from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Equation, identities
-from mlptsym.symbolic import service as slowdown
-from mlptsym.symbolic.algorithm import service_before
-from mlptsym.symbolic.discipline import RESTORING, UNLOADING, Discipline
-from mlptsym.symbolic.gradient import (
-    BoundarySlope,
-    PieceIntegrands,
-    WaitingSlopes,
-    boundary_slope,
-    level_slopes,
-    piece_integrands,
-    service_density,
-    waiting_slopes,
-)
-from mlptsym.symbolic.moments import Density, tail
-from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.response import level_terms, mean_response_time
-from mlptsym.symbolic.symbols import (
+from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.symbols import (
     boundary,
     cost,
     level,
@@ -36,6 +21,21 @@ from mlptsym.symbolic.symbols import (
     slowdown_threshold,
     unload,
 )
+from mlptsym.symbolic.mean.gradient import (
+    BoundarySlope,
+    PieceIntegrands,
+    WaitingSlopes,
+    boundary_slope,
+    level_slopes,
+    piece_integrands,
+    service_density,
+    waiting_slopes,
+)
+from mlptsym.symbolic.mean.response import level_terms, mean_response_time
+from mlptsym.symbolic.model import service as slowdown
+from mlptsym.symbolic.model.moments import Density, tail
+from mlptsym.symbolic.policies.algorithm import service_before
+from mlptsym.symbolic.policies.discipline import RESTORING, UNLOADING, Discipline
 
 __all__ = ["entries"]
 

@@ -14,9 +14,9 @@ from mlptsym.laws.base import SizeLaw
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import agreement, everything
 from mlptsym.ledger.exact.digits import DIGITS, value
-from mlptsym.symbolic.moments import Indicator
-from mlptsym.symbolic.size_law import LawFormulas, moment_defects, point, potential_defect
-from mlptsym.symbolic.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
+from mlptsym.symbolic.algebra.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
+from mlptsym.symbolic.model.moments import Indicator
+from mlptsym.symbolic.model.size_law import LawFormulas, moment_defects, point, potential_defect
 
 __all__ = ["entries"]
 

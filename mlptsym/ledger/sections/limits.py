@@ -11,9 +11,9 @@ import sympy as sp
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities
 from mlptsym.ledger.paper.notation import J, gamma, lam, t
-from mlptsym.symbolic.moments import UpperMoment, expectation, mean, tail
-from mlptsym.symbolic.response import fcfs_response_time, level_terms, mean_response_time, response_terms
-from mlptsym.symbolic.symbols import restore_cost, service
+from mlptsym.symbolic.algebra.symbols import restore_cost, service
+from mlptsym.symbolic.mean.response import fcfs_response_time, level_terms, mean_response_time, response_terms
+from mlptsym.symbolic.model.moments import UpperMoment, expectation, mean, tail
 
 __all__ = ["entries"]
 

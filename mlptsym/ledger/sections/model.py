@@ -11,11 +11,11 @@ from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.paper.notation import L, S, beta, ell_C, gamma
 from mlptsym.ledger.paper.printed import integral
-from mlptsym.symbolic import service as slowdown
-from mlptsym.symbolic.algorithm import effective_load
-from mlptsym.symbolic.memory import MEMORY_LAWS, linear, restore_cost_at
-from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, mean, tail
-from mlptsym.symbolic.symbols import age, arrival_rate
+from mlptsym.symbolic.algebra.symbols import age, arrival_rate
+from mlptsym.symbolic.model import service as slowdown
+from mlptsym.symbolic.model.memory import MEMORY_LAWS, linear, restore_cost_at
+from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.policies.algorithm import effective_load
 
 __all__ = ["entries"]
 

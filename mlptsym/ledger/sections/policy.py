@@ -13,12 +13,18 @@ from mlptsym.ledger.exact.checks import Claim, Equation, everything, folded, ide
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
 from mlptsym.ledger.sections.waiting.pieces import ends
-from mlptsym.symbolic.algorithm import boundaries, completion_probability, effective_load, effective_size, piece
-from mlptsym.symbolic.induction import levels, peeled, total
-from mlptsym.symbolic.memory import MEMORY_LAWS, MemoryLaw, restore_cost_at
-from mlptsym.symbolic.moments import Indicator, expectation, mean
-from mlptsym.symbolic.response import level_terms
-from mlptsym.symbolic.symbols import age, arrival_rate, boundary, cost, preemption_cost, service
+from mlptsym.symbolic.algebra.induction import levels, peeled, total
+from mlptsym.symbolic.algebra.symbols import age, arrival_rate, boundary, cost, preemption_cost, service
+from mlptsym.symbolic.mean.response import level_terms
+from mlptsym.symbolic.model.memory import MEMORY_LAWS, MemoryLaw, restore_cost_at
+from mlptsym.symbolic.model.moments import Indicator, expectation, mean
+from mlptsym.symbolic.policies.algorithm import (
+    boundaries,
+    completion_probability,
+    effective_load,
+    effective_size,
+    piece,
+)
 
 __all__ = ["entries"]
 

@@ -16,10 +16,10 @@ from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.notation import J, lam, t, theta
 from mlptsym.ledger.paper.printed import integral
 from mlptsym.ledger.sections.distribution.response import exponential
-from mlptsym.symbolic.moments import Density, UpperMoment, tail
-from mlptsym.symbolic.remainder import Remainder, remainder
-from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.symbols import service
+from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.symbols import service
+from mlptsym.symbolic.mean.remainder import Remainder, remainder
+from mlptsym.symbolic.model.moments import Density, UpperMoment, tail
 
 __all__ = ["entries"]
 

@@ -15,13 +15,13 @@ from mlptsym.ledger.paper.notation import F, J, c, t
 from mlptsym.ledger.sections import policy
 from mlptsym.ledger.sections.waiting.pieces import squares_growth
 from mlptsym.ledger.sections.waiting.tagged_job import total_delay
-from mlptsym.symbolic.algorithm import piece
-from mlptsym.symbolic.induction import total
-from mlptsym.symbolic.moments import Density, Indicator, UpperMoment, expectation, mean
-from mlptsym.symbolic.response import carried_sums, level_terms, mean_response_time, response_terms
-from mlptsym.symbolic.slowdown import mean_slowdown, reciprocal_mean, slowdown_in_level
-from mlptsym.symbolic.symbols import arrival_rate, service
-from mlptsym.symbolic.waiting import waiting_time
+from mlptsym.symbolic.algebra.induction import total
+from mlptsym.symbolic.algebra.symbols import arrival_rate, service
+from mlptsym.symbolic.mean.response import carried_sums, level_terms, mean_response_time, response_terms
+from mlptsym.symbolic.mean.slowdown import mean_slowdown, reciprocal_mean, slowdown_in_level
+from mlptsym.symbolic.mean.waiting import waiting_time
+from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expectation, mean
+from mlptsym.symbolic.policies.algorithm import piece
 
 __all__ = ["entries"]
 

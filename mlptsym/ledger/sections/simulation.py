@@ -16,12 +16,12 @@ from mlptsym.laws.gamma import Gamma
 from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import scores
 from mlptsym.ledger.paper import printed
-from mlptsym.numeric.policies import FCFS, MLPT, Policy
-from mlptsym.numeric.queue import Queue
+from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.model.queue import Queue
 from mlptsym.simulation.simulate import response_times
 from mlptsym.simulation.traces import draw_trace
-from mlptsym.symbolic.moments import UpperMoment
-from mlptsym.symbolic.symbols import arrival_rate, boundary, cost
+from mlptsym.symbolic.algebra.symbols import arrival_rate, boundary, cost
+from mlptsym.symbolic.model.moments import UpperMoment
 
 __all__ = ["entries"]
 

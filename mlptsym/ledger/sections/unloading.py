@@ -9,13 +9,13 @@ import sympy as sp
 
 from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Equation, identities
-from mlptsym.symbolic.algorithm import boundaries, effective_size
-from mlptsym.symbolic.discipline import UNLOADING, Discipline
-from mlptsym.symbolic.moments import Indicator, expectation, mean, tail
-from mlptsym.symbolic.response import mean_response_time
-from mlptsym.symbolic.symbols import attained, cost, restore_cost, service, unload, unload_time
-from mlptsym.symbolic.transform import response_moments
-from mlptsym.symbolic.waiting import merged_wait_by_correction, merged_wait_by_pieces
+from mlptsym.symbolic.algebra.symbols import attained, cost, restore_cost, service, unload, unload_time
+from mlptsym.symbolic.distribution.transform import response_moments
+from mlptsym.symbolic.mean.response import mean_response_time
+from mlptsym.symbolic.mean.waiting import merged_wait_by_correction, merged_wait_by_pieces
+from mlptsym.symbolic.model.moments import Indicator, expectation, mean, tail
+from mlptsym.symbolic.policies.algorithm import boundaries, effective_size
+from mlptsym.symbolic.policies.discipline import UNLOADING, Discipline
 
 __all__ = ["entries"]
 

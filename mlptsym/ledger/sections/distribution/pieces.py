@@ -10,10 +10,8 @@ import sympy as sp
 from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.ledger.paper import printed
-from mlptsym.symbolic.algorithm import boundaries, effective_load, piece, work_through
-from mlptsym.symbolic.moments import Density, expectation, tail
-from mlptsym.symbolic.symbols import arrival_rate, attained, cost, restore_cost
-from mlptsym.symbolic.transform import (
+from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, cost, restore_cost
+from mlptsym.symbolic.distribution.transform import (
     PartialTransform,
     argument,
     busy_period,
@@ -22,6 +20,8 @@ from mlptsym.symbolic.transform import (
     transform,
     work_found,
 )
+from mlptsym.symbolic.model.moments import Density, expectation, tail
+from mlptsym.symbolic.policies.algorithm import boundaries, effective_load, piece, work_through
 
 __all__ = ["MOST_LEVELS", "entries"]
 

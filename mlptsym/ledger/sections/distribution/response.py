@@ -15,12 +15,8 @@ from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F
 from mlptsym.ledger.sections.distribution.pieces import MOST_LEVELS
 from mlptsym.ledger.sections.waiting.tagged_job import total_delay
-from mlptsym.symbolic.algorithm import boundaries, piece, service_before, work_through
-from mlptsym.symbolic.discipline import RESTORING, UNLOADING
-from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, tail
-from mlptsym.symbolic.response import mean_response_time
-from mlptsym.symbolic.symbols import arrival_rate, attained, boundary, cost, restore_cost, service, unload_time
-from mlptsym.symbolic.transform import (
+from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, boundary, cost, restore_cost, service, unload_time
+from mlptsym.symbolic.distribution.transform import (
     PartialTransform,
     argument,
     moment_terms,
@@ -30,6 +26,10 @@ from mlptsym.symbolic.transform import (
     served_moments,
     stretched,
 )
+from mlptsym.symbolic.mean.response import mean_response_time
+from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, tail
+from mlptsym.symbolic.policies.algorithm import boundaries, piece, service_before, work_through
+from mlptsym.symbolic.policies.discipline import RESTORING, UNLOADING
 
 __all__ = ["entries", "exponential"]
 

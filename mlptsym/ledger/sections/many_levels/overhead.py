@@ -15,11 +15,11 @@ from mlptsym.ledger.paper.notation import J, beta, ell_C, gamma, theta
 from mlptsym.ledger.paper.setting import Setting
 from mlptsym.ledger.sections.policy import added_by_a_level
 from mlptsym.ledger.sections.waiting.pieces import ends
-from mlptsym.symbolic.many_levels import demotions, overhead, overhead_leading_term, overhead_next_term
-from mlptsym.symbolic.memory import linear, restore_cost_at
-from mlptsym.symbolic.moments import expectation, mean, tail
-from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.symbols import age, boundary, cost
+from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.symbols import age, boundary, cost
+from mlptsym.symbolic.mean.many_levels import demotions, overhead, overhead_leading_term, overhead_next_term
+from mlptsym.symbolic.model.memory import linear, restore_cost_at
+from mlptsym.symbolic.model.moments import expectation, mean, tail
 
 __all__ = ["entries"]
 

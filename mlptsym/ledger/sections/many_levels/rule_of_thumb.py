@@ -13,11 +13,11 @@ from mlptsym.ledger.exact.checks import Equation, everything, identities, is_pos
 from mlptsym.ledger.paper.notation import gamma, lam
 from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.ledger.paper.setting import Setting
-from mlptsym.numeric.optimum import rule_of_thumb
-from mlptsym.symbolic.many_levels import rule_of_thumb_quantum
-from mlptsym.symbolic.moments import mean
-from mlptsym.symbolic.remembered import remembered
-from mlptsym.symbolic.two_levels import two_level_terms
+from mlptsym.numeric.optimal.optimum import rule_of_thumb
+from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.mean.many_levels import rule_of_thumb_quantum
+from mlptsym.symbolic.mean.two_levels import two_level_terms
+from mlptsym.symbolic.model.moments import mean
 
 __all__ = ["entries"]
 

@@ -9,10 +9,10 @@ import sympy as sp
 from mlptsym.ledger.entry import Entry, Outcome, Step
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.paper.notation import J, lam, t, theta
-from mlptsym.symbolic.moments import UpperMoment, tail
-from mlptsym.symbolic.response import level_terms, response_terms
-from mlptsym.symbolic.symbols import restore_cost
-from mlptsym.symbolic.two_levels import two_level_response_time, two_level_terms
+from mlptsym.symbolic.algebra.symbols import restore_cost
+from mlptsym.symbolic.mean.response import level_terms, response_terms
+from mlptsym.symbolic.mean.two_levels import two_level_response_time, two_level_terms
+from mlptsym.symbolic.model.moments import UpperMoment, tail
 
 __all__ = ["entries"]
 

@@ -11,10 +11,10 @@ from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.ledger.paper.notation import S, gamma, lam, theta
 from mlptsym.ledger.sections.two_levels.quantities import TwoLevels, at_quantum
-from mlptsym.symbolic.moments import Indicator, expectation
-from mlptsym.symbolic.symbols import restore_cost
-from mlptsym.symbolic.two_levels import two_level_response_time
-from mlptsym.symbolic.waiting import waiting_time
+from mlptsym.symbolic.algebra.symbols import restore_cost
+from mlptsym.symbolic.mean.two_levels import two_level_response_time
+from mlptsym.symbolic.mean.waiting import waiting_time
+from mlptsym.symbolic.model.moments import Indicator, expectation
 
 __all__ = ["entries", "response_time"]
 

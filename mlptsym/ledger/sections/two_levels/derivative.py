@@ -22,8 +22,8 @@ from mlptsym.ledger.sections.two_levels.quantities import (
     linear_cost,
     with_spare_capacity,
 )
-from mlptsym.symbolic.moments import UpperMoment, mean
-from mlptsym.symbolic.two_levels import two_level_terms
+from mlptsym.symbolic.mean.two_levels import two_level_terms
+from mlptsym.symbolic.model.moments import UpperMoment, mean
 
 __all__ = ["entries", "part_A", "part_B"]
 

@@ -11,7 +11,7 @@ from mlptsym.ledger.exact.checks import Equation, everything, identities, is_pos
 from mlptsym.ledger.paper.notation import beta
 from mlptsym.ledger.sections.two_levels.derivative import part_A, part_B
 from mlptsym.ledger.sections.two_levels.quantities import at_size, linear_cost
-from mlptsym.symbolic.two_levels import jump_ratio, two_level_terms
+from mlptsym.symbolic.mean.two_levels import jump_ratio, two_level_terms
 
 __all__ = ["entries", "hazard", "survivors"]
 

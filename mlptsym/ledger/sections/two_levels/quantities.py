@@ -8,8 +8,8 @@ import sympy as sp
 
 from mlptsym.ledger.exact.checks import Equation
 from mlptsym.ledger.paper.notation import S, gamma, lam, theta
-from mlptsym.symbolic.moments import Indicator, UpperMoment, expectation, mean, tail
-from mlptsym.symbolic.two_levels import TwoLevelTerms
+from mlptsym.symbolic.mean.two_levels import TwoLevelTerms
+from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, mean, tail
 
 __all__ = [
     "TwoLevels",

@@ -16,8 +16,8 @@ from mlptsym.ledger.sections.waiting.merged_work import (
     work_one_cost_more,
 )
 from mlptsym.ledger.sections.waiting.pieces import places, product_of_pieces, squares_growth
-from mlptsym.symbolic import waiting
-from mlptsym.symbolic.symbols import arrival_rate
+from mlptsym.symbolic.algebra.symbols import arrival_rate
+from mlptsym.symbolic.mean import waiting
 
 __all__ = ["entries", "wait"]
 

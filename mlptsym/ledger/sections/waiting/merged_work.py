@@ -13,12 +13,12 @@ from mlptsym.ledger.exact.checks import Claim, Equation, downward, identities, u
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
 from mlptsym.ledger.sections.waiting.pieces import ends, places, survivors_piece
-from mlptsym.symbolic import waiting
-from mlptsym.symbolic.algorithm import piece
-from mlptsym.symbolic.induction import peeled, total
-from mlptsym.symbolic.moments import Indicator, expectation
-from mlptsym.symbolic.response import level_terms
-from mlptsym.symbolic.symbols import arrival_rate, service
+from mlptsym.symbolic.algebra.induction import peeled, total
+from mlptsym.symbolic.algebra.symbols import arrival_rate, service
+from mlptsym.symbolic.mean import waiting
+from mlptsym.symbolic.mean.response import level_terms
+from mlptsym.symbolic.model.moments import Indicator, expectation
+from mlptsym.symbolic.policies.algorithm import piece
 
 __all__ = ["entries", "lower_with_next_cost", "merged_without_costs", "remaining_unpaid", "work_one_cost_more"]
 

@@ -6,10 +6,10 @@ import sympy as sp
 
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import J, t
-from mlptsym.symbolic.algorithm import piece
-from mlptsym.symbolic.moments import Indicator, expectation
-from mlptsym.symbolic.response import level_terms
-from mlptsym.symbolic.symbols import service
+from mlptsym.symbolic.algebra.symbols import service
+from mlptsym.symbolic.mean.response import level_terms
+from mlptsym.symbolic.model.moments import Indicator, expectation
+from mlptsym.symbolic.policies.algorithm import piece
 
 __all__ = ["ends", "places", "product_of_pieces", "squares_growth", "survivors_piece"]
 

@@ -14,10 +14,10 @@ from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c
 from mlptsym.ledger.sections.waiting.merged_wait import wait
 from mlptsym.ledger.sections.waiting.pieces import places, survivors_piece
-from mlptsym.symbolic import waiting
-from mlptsym.symbolic.algorithm import service_before
-from mlptsym.symbolic.response import level_terms
-from mlptsym.symbolic.symbols import arrival_rate
+from mlptsym.symbolic.algebra.symbols import arrival_rate
+from mlptsym.symbolic.mean import waiting
+from mlptsym.symbolic.mean.response import level_terms
+from mlptsym.symbolic.policies.algorithm import service_before
 
 __all__ = ["entries", "total_delay"]
 

@@ -1,0 +1,1 @@
+"""Best quanta with proofs: interval arithmetic, enclosures, and branch and bound."""

@@ -1,0 +1,1 @@
+"""Distributions of response times: transforms, moments and percentiles."""

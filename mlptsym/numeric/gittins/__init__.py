@@ -1,0 +1,1 @@
+"""Gittins indices, with and without a cap on preemptions."""

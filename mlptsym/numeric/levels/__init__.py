@@ -1,0 +1,1 @@
+"""Sums over the levels of a policy, and what lies beyond the last one that is summed."""

@@ -1,0 +1,1 @@
+"""Mean response times and their slopes in the quantum."""

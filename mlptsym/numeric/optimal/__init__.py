@@ -1,0 +1,1 @@
+"""Best quanta, equal and unequal, for the mean and for other objectives."""

@@ -1,0 +1,1 @@
+"""Notebooks run as programs: their parameters, kernels and progress."""

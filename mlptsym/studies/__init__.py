@@ -1,0 +1,1 @@
+"""Studies that figures and commands share: best quanta over ranges of parameters."""

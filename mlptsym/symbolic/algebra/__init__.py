@@ -1,0 +1,1 @@
+"""Symbols, named formulas and special functions: the means of the derivation."""

@@ -1,0 +1,1 @@
+"""The transform of the response time."""

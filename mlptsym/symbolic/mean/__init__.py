@@ -1,0 +1,1 @@
+"""Mean response times, their slopes and their limits."""

@@ -1,0 +1,1 @@
+"""The model: sizes, memory, service times and their moments."""

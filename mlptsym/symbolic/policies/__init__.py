@@ -1,0 +1,1 @@
+"""Policies: what the server does for a job in each level, and the Gittins index."""
