@@ -27,7 +27,7 @@ from queue import SimpleQueue
 from code_mutations import Change, sites
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("numeric", "laws", "simulation", "studies", "fitting", "figures", "batch")
+FOLDERS = ("symbolic", "compile", "numeric", "laws", "simulation", "studies", "fitting", "figures", "batch")
 SURVIVORS = ROOT / "tests" / "mutation_survivors.txt"
 NOT_COPIED = (".git", ".venv", ".bench", "__pycache__", ".*_cache", ".hypothesis", "build", "dist")
 

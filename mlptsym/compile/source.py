@@ -53,12 +53,12 @@ def numpy_source(formula: Formula) -> str:
     --------
     >>> x, y = sp.symbols("x y")
     >>> print(numpy_source(Formula({"x": x, "y": y}, {"value": sp.exp(x - y) * (x - y) ** 3})))
-    from numpy import exp as _exp
     from mlptsym.compile.functions import whole_power as _whole_power
+    from numpy import exp as _exp
     <BLANKLINE>
     def evaluate(*, x, y):
         _0 = x - y
-        return (_exp(_0)*_whole_power(_0, 3),)
+        return (_whole_power(_0, 3)*_exp(_0),)
     <BLANKLINE>
     """
     wrong = [name for name in formula.inputs if not name.isidentifier() or keyword.iskeyword(name) or name[0] == "_"]

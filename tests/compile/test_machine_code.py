@@ -12,7 +12,7 @@ import pytest
 
 from mlptsym.compile import machine_code as module
 from mlptsym.compile.machine_code import machine_code
-from mlptsym.numeric.gittins.index import index as gittins
+from mlptsym.numeric.gittins import index as gittins
 
 
 def compiled() -> Any:

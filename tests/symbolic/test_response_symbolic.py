@@ -5,6 +5,7 @@ import pytest
 import reference
 import sympy as sp
 from by_value import concrete, density, differ, number
+from laws import test_gamma
 
 from mlptsym.symbolic.algebra.symbols import arrival_rate as rate
 from mlptsym.symbolic.algebra.symbols import attained, boundary, level, restore_cost
@@ -55,7 +56,7 @@ def test_mean_response_time_for_a_concrete_law(k):
     at |= {c[r]: gamma * end for r, end in enumerate(ends, 1)} | {rate: load}
     with mp.workdps(reference.DIGITS):
         queue = reference.ReferenceQueue(
-            reference.gamma(2.5, 1.0), 0.2, reference.linear(), preemption_cost=float(gamma)
+            test_gamma.moment(2.5, 1.0), 0.2, reference.linear(), preemption_cost=float(gamma)
         )
         assert abs(queue.size_moment(0, mp.mpf(1)) - mp.quad(density, [1, mp.inf])) < 1e-30
         literal = reference.theorem(queue, [number(end) for end in ends])

@@ -85,7 +85,7 @@ def parse(text: str) -> tuple[Node, Node]:
     Name(position=0, name='rho')
     >>> parse("2 + import os")
     Traceback (most recent call last):
-    mlptsym.ledger.claims.tree.ClaimError: position 12: expected ==, (, *, +, -, /, [ or ^
+    mlptsym.ledger.claims.tree.ClaimError: position 12: expected ==, ^, (, *, +, -, / or [
     """
     instance("claim", text, str, "a text such as 'rho == lambda*E[S]'")
     if len(text) > LIMITS.characters:

@@ -15,7 +15,8 @@ from scipy import integrate, stats
 import mlptsym as mq
 from mlptsym.laws import size_laws
 from mlptsym.laws.base import SizeLaw
-from mlptsym.numeric.distribution.percentiles import ResponseTimeDistribution, waiting_transform
+from mlptsym.numeric.distribution import waiting_transform
+from mlptsym.numeric.distribution.percentiles import ResponseTimeDistribution
 from mlptsym.validation import ParameterError
 
 distribution = mq.response_time_distribution

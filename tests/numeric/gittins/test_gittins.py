@@ -28,8 +28,8 @@ from mlptsym import (
 )
 from mlptsym.laws import size_laws
 from mlptsym.laws.base import SizeLaw
+from mlptsym.numeric.gittins import index as gittins
 from mlptsym.numeric.gittins.index import first_edges, gittins_index
-from mlptsym.numeric.gittins.index import index as gittins
 from mlptsym.numeric.gittins.table import gittins_table
 from mlptsym.numeric.model import service_hazard
 from mlptsym.numeric.model.queue import Queue

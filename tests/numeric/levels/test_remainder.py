@@ -7,11 +7,13 @@ import numpy as np
 import power_law
 import pytest
 import reference
+from laws import test_lomax
 from power_law import PowerLaw
 
 from mlptsym import Erlang, Exponential, Gamma, HyperExponential, LogNormal, Lomax, Weibull
+from mlptsym.numeric.levels import remainder
 from mlptsym.numeric.levels.remainder import Panels, TailIntegrals, remainder_bounds
-from mlptsym.numeric.levels.sums import level_sums, remainder
+from mlptsym.numeric.levels.sums import level_sums
 from mlptsym.numeric.mean import response
 from mlptsym.numeric.mean.response import mean_response_time, solve
 from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
@@ -197,7 +199,7 @@ def test_reference_for_power_laws():
     """Against the printed formulas with very many levels, for a tail that falls fast enough."""
     exact = PowerLaw(9.0, 8.0, 0.5, 20.0, 0.02, 0.1, 50.0)
     queue = reference.ReferenceQueue(
-        reference.lomax(9.0, 8.0), 0.5, reference.saturating(0.1, 50.0, 0.02), preemption_cost=1.0
+        test_lomax.moment(9.0, 8.0), 0.5, reference.saturating(0.1, 50.0, 0.02), preemption_cost=1.0
     )
     with mp.workdps(40):
         literal = reference.theorem(queue, [20 * mp.mpf(r) for r in range(1, 1500)])

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 
-import mpmath as mp
 import numpy as np
 import pytest
 import reference
@@ -47,18 +46,6 @@ def queues(law: str, memory: str = "linear") -> tuple[mq.Queue, reference.Refere
     )
 
 
-def reference_slope(queue: reference.ReferenceQueue, boundaries: list[float], direction: list[float]) -> mp.mpf:
-    """Central difference of the reference with 50 digits; the error is of the order of the squared step."""
-    step = mp.mpf(10) ** -18
-    start = reference.exact(boundaries)
-
-    def at(sign: int) -> mp.mpf:
-        moved = [t + sign * step * towards for t, towards in zip(start, direction, strict=True)]
-        return reference.theorem(queue, moved).mean_response_time
-
-    return (at(1) - at(-1)) / (2 * step)
-
-
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("law", PARAMETERS)
 def test_gradient_in_boundaries_matches_differences_of_the_reference(law: str, memory: str) -> None:
@@ -69,7 +56,7 @@ def test_gradient_in_boundaries_matches_differences_of_the_reference(law: str, m
     with reference.digits():
         for position in range(4):
             unit = [float(position == other) for other in range(4)]
-            difference = float(reference_slope(exact, boundaries, unit))
+            difference = float(reference.slope(exact, boundaries, unit))
             assert gradient.slopes[position, 0] == pytest.approx(difference, rel=1e-11, abs=1e-13 * scale)
 
 
@@ -89,7 +76,7 @@ def test_slope_in_the_quantum_matches_differences_of_the_reference(law: str, lev
     with reference.digits():
         boundaries = reference.equal_boundaries(exact, quantum, levels, negligible=1e-22)
         numbers = [float(r) for r in range(1, len(boundaries) + 1)]
-        difference = float(reference_slope(exact, [float(t) for t in boundaries], numbers))
+        difference = float(reference.slope(exact, [float(t) for t in boundaries], numbers))
     scale = slopes.mean_response_time[0] / quantum
     assert slopes.slope[0] == pytest.approx(difference, rel=3e-11, abs=3e-13 * scale)
 

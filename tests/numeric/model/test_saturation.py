@@ -7,8 +7,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import reference
-from test_agreement import LAWS, loaded, queues
-from test_gradient import reference_slope
+from reference_queues import LAWS, loaded, queues
 
 import mlptsym as mq
 from mlptsym.numeric.mean.gradient import quantum_slopes, response_gradient
@@ -67,7 +66,7 @@ def test_means_and_slopes_have_their_digits_to_the_end(law: str) -> None:
             assert errors[-1] < 1e-15 / left
             if idle > 1e-8 and law not in ("Deterministic", "Empirical"):
                 direction = [mp.mpf(r) for r in range(1, 4)]
-                slope = reference_slope(literal, [r * quantum for r in range(1, 4)], direction)
+                slope = reference.slope(literal, [r * quantum for r in range(1, 4)], direction)
                 off = quantum_slopes(queue, np.array([quantum]), 4).slope[0] - slope
                 assert abs(off) < 1e-14 / left * max(abs(slope), mean / quantum)
     assert max(errors) > 1e-13

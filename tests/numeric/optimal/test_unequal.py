@@ -12,7 +12,7 @@ from scipy.optimize import differential_evolution
 import mlptsym as mq
 from mlptsym.laws.base import SizeLaw
 from mlptsym.numeric.mean.gradient import response_gradient
-from mlptsym.numeric.optimal.unequal import _Problem, _Reached, best_boundaries_by_level, optimal_quanta
+from mlptsym.numeric.optimal.unequal import OptimalQuanta, _Problem, _Reached, best_boundaries_by_level, optimal_quanta
 
 SIZE = mq.LogNormal(5, 0.9)
 MEAN = SIZE.mean
@@ -46,7 +46,7 @@ QUEUES = {
 
 
 @lru_cache
-def best_of_four(name: str) -> mq.numeric.unequal.OptimalQuanta:
+def best_of_four(name: str) -> OptimalQuanta:
     return optimal_quanta(QUEUES[name], 4)
 
 
