@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mlptsym.laws import HOMES
+from mlptsym.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from mlptsym.laws.deterministic import Deterministic
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from mlptsym.simulation.simulate import response_times, simulate
     from mlptsym.sweeps import parallel
     from mlptsym.validation import ParameterError
-
-__version__ = "0.1.0"
 
 __all__ = [
     "FCFS",

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from mlptsym import __version__
+from mlptsym.version import __version__
 
 __all__ = ["DEPENDENCIES", "code_digest", "digest", "fingerprint", "source_revision", "versions"]
 

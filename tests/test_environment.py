@@ -17,6 +17,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+import mlptsym
+
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
@@ -152,7 +154,7 @@ def test_console_script_is_callable() -> None:
 
 def test_citation_names_this_version_and_the_paper() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == PROJECT["version"]
+    assert citation["version"] == mlptsym.__version__ == metadata.version("mlptsym")
     assert citation["license"] == PROJECT["license"]
     (paper,) = citation["references"]
     assert paper["title"] == "Queuing for Inference: Dynamic Memory Footprints and Costly Preemption"

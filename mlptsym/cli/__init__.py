@@ -18,7 +18,6 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_group
 
-from mlptsym import __version__
 from mlptsym.cli.batch import batch
 from mlptsym.cli.errors import Command, one_line
 from mlptsym.cli.figures import figures
@@ -31,6 +30,7 @@ from mlptsym.cli.site import site
 from mlptsym.cli.theory import optimize, response
 from mlptsym.cli.verify import EXAMPLES as VERIFY_EXAMPLES
 from mlptsym.cli.verify import verify
+from mlptsym.version import __version__
 
 __all__ = ["app", "main"]
 
