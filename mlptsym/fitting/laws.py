@@ -136,7 +136,7 @@ def quantile_pairs(sample: Sample, law: SizeLaw, count: int = QUANTILES) -> Quan
 
     Examples
     --------
-    >>> from mlptsym.laws import Exponential
+    >>> from mlptsym import Exponential
     >>> pairs = quantile_pairs(Sample.of([1.0, 2.0, 4.0]), Exponential(0.5))
     >>> pairs.probabilities.round(3).tolist(), pairs.sample.tolist(), pairs.law.round(3).tolist()
     ([0.167, 0.5, 0.833], [1.0, 2.0, 4.0], [0.365, 1.386, 3.584])
