@@ -264,13 +264,13 @@ class SizeLaw(Parametric):
         """E[L]."""
         return self.moment(1)
 
-    def partial_moments(self, x: Floats, *, potential: bool = False) -> tuple[Floats, ...]:
+    def partial_moments(self, x: Floats, *, antiderivative: bool = False) -> tuple[Floats, ...]:
         """E[L^n ; L > x] for n = 0 … 3 (unchecked: where a moment is infinite the numbers mean nothing).
 
-        With ``potential``, the orders from 2 on are replaced, for laws that have one, by functions with the same
+        With ``antiderivative``, the orders from 2 on are replaced, for laws that have one, by functions with the same
         derivative −x^n f(x) that stay finite: only their differences have a meaning.
         """
-        wanted = "potentials" if potential else "moments"
+        wanted = "antiderivatives" if antiderivative else "moments"
         beyond = x >= self.reach
         if not beyond.any():
             return tuple(self.evaluate(wanted, x, *ORDERS))

@@ -124,9 +124,9 @@ class Empirical(SizeLaw):
         position = np.minimum(np.searchsorted(self.samples, points), self.samples.size - 1)
         return np.where(self.samples[position] == points, math.inf, 0.0)
 
-    def partial_moments(self, x: Floats, *, potential: bool = False) -> tuple[Floats, ...]:
+    def partial_moments(self, x: Floats, *, antiderivative: bool = False) -> tuple[Floats, ...]:
         """Sums over the samples above ``x``, from suffix sums of the sorted sample."""
-        del potential  # every moment of a sample is finite
+        del antiderivative  # every moment of a sample is finite
         above = np.searchsorted(self.samples, x, side="right")
         suffix: Floats = self._suffix  # type: ignore[attr-defined]
         return tuple(np.asarray(suffix[above, order]) for order in range(HIGHEST_ORDER + 1))

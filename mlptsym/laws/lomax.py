@@ -65,7 +65,7 @@ class Lomax(SizeLaw):
         def closed_moment(order: int) -> sp.Expr:
             return stretch**-shape * powers_of_sum(point, order, excess)
 
-        def potential(order: int) -> sp.Expr:
+        def antiderivative(order: int) -> sp.Expr:
             # −E[L^n ; L ≤ x], with v = log(1 + x/scale) as variable of integration: finite for every shape
             length = sp.log(stretch)
 
@@ -81,7 +81,7 @@ class Lomax(SizeLaw):
             closed_moment,
             lambda order: excess(order).subs(point, 0),
             moment_limit=shape,
-            potential=potential,
+            antiderivative=antiderivative,
             textbook=shape / scale * (1 + point / scale) ** (-shape - 1),
             latex=r"f(x) = \frac as\Bigl(1+\frac xs\Bigr)^{-a-1}",
         )
@@ -125,11 +125,11 @@ class Lomax(SizeLaw):
         """Size from which on every moment is one power of the size, in double precision."""
         return 1e40 * self.scale
 
-    def partial_moments(self, x: Floats, *, potential: bool = False) -> tuple[Floats, ...]:
-        """As in `SizeLaw`, continued beyond `reach` by the power; potentials are constant from there on."""
-        moments = self.evaluate("potentials" if potential else "moments", np.minimum(x, self.reach), *ORDERS)
+    def partial_moments(self, x: Floats, *, antiderivative: bool = False) -> tuple[Floats, ...]:
+        """As in `SizeLaw`, continued beyond `reach` by the power; antiderivatives are constant from there on."""
+        moments = self.evaluate("antiderivatives" if antiderivative else "moments", np.minimum(x, self.reach), *ORDERS)
         further = np.maximum(x / self.reach, 1.0)
-        powers = 2 if potential else HIGHEST_ORDER + 1
+        powers = 2 if antiderivative else HIGHEST_ORDER + 1
         with np.errstate(over="ignore", invalid="ignore"):
             continued = (m * further ** (n - self.shape) if n < powers else m for n, m in enumerate(moments))
             return tuple(np.asarray(moment) for moment in continued)

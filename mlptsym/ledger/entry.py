@@ -33,71 +33,36 @@ RESULTS: dict[Method, str] = {
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a derivation: what is done, and what it gives.
+    """One step of a derivation: what is done, and what it gives."""
 
-    Attributes
-    ----------
-    operation : str
-        In words.
-    result : Any
-        A SymPy expression, or None where the words are all.
-    """
-
-    operation: str
-    result: Any = None
+    operation: str  # In words
+    result: Any = None  # A SymPy expression, or None where the words are all
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check found about one statement.
-
-    Attributes
-    ----------
-    holds : bool
-    evidence : str
-        One line: what was computed, and with which result.
-    steps : tuple of Step
-        The derivation the check went through.
-    """
+    """What a check found about one statement."""
 
     holds: bool
-    evidence: str
-    steps: tuple[Step, ...] = ()
+    evidence: str  # One line: what was computed, and with which result
+    steps: tuple[Step, ...] = ()  # The derivation the check went through
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A statement, the check that decides it, and wrong statements that the same check refutes.
+    """A statement, the check that decides it, and wrong statements that the same check refutes."""
 
-    Attributes
-    ----------
-    name : str
-        Such as ``eq-16``.
-    statement : str
-        In words and plain text.
-    latex : str
-        The formula as the paper prints it, or as it should read.
-    source : str
-        Where it stands in the paper, or in a book.
-    claim : callable
-        Builds the statement under test, transcribed from the paper.
-    check : callable
-        statement ↦ `Outcome`; it derives its side from the package's own formulas.
-    variants : mapping of str to callable
-        Wrong forms of the statement, at least one: in words, what is altered; and what builds the altered statement.
-    method : {"proof", "enclosure", "digits", "simulation"}
-        *proof*: identities reduced to zero with free symbols; *enclosure*: inequalities in interval arithmetic on a
-        stated box; *digits*: agreement to 50 digits at stated points; *simulation*: a z-score with a stated
-        false-alarm rate.
-    """
-
-    name: str
-    statement: str
-    latex: str
-    source: str
-    claim: Callable[[], Any]
-    check: Callable[[Any], Outcome]
+    name: str  # Such as ``eq-16``
+    statement: str  # In words and plain text
+    latex: str  # The formula as the paper prints it, or as it should read
+    source: str  # Where it stands in the paper, or in a book
+    claim: Callable[[], Any]  # Builds the statement under test, transcribed from the paper
+    check: Callable[[Any], Outcome]  # statement ↦ `Outcome`; it derives its side from the package's own formulas
+    # Wrong forms of the statement, at least one: in words, what is altered; and what builds the altered statement
     variants: Mapping[str, Callable[[], Any]]
+    # *proof*: identities reduced to zero with free symbols; *enclosure*: inequalities in interval arithmetic on a
+    # stated box; *digits*: agreement to 50 digits at stated points; *simulation*: a z-score with a stated false-alarm
+    # rate
     method: Method = "proof"
 
     def __post_init__(self) -> None:
@@ -109,14 +74,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Refutation:
-    """What became of a wrong variant.
-
-    Attributes
-    ----------
-    description : str
-    refuted : bool
-    evidence : str
-    """
+    """What became of a wrong variant."""
 
     description: str
     refuted: bool
@@ -125,21 +83,12 @@ class Refutation:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of an entry.
-
-    Attributes
-    ----------
-    entry : Entry
-    outcome : Outcome
-    refutations : tuple of Refutation
-    seconds : float
-        Processor time.
-    """
+    """The result of an entry."""
 
     entry: Entry
     outcome: Outcome
     refutations: tuple[Refutation, ...]
-    seconds: float
+    seconds: float  # Processor time
 
     @property
     def passed(self) -> bool:

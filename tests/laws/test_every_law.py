@@ -23,7 +23,7 @@ from mlptsym.laws import HOMES, size_laws
 from mlptsym.laws.base import SizeLaw
 from mlptsym.parameters import read_law
 from mlptsym.symbolic.model.moments import Indicator
-from mlptsym.symbolic.model.size_law import moment_defects, point, potential_defect
+from mlptsym.symbolic.model.size_law import antiderivative_defect, moment_defects, point
 
 ORDERS = range(4)
 EXAMPLES = [law(*parameters) for law in size_laws().values() for parameters in law.examples]
@@ -127,8 +127,8 @@ def test_wrong_steps_are_caught(name):
 
 
 def test_other_laws_have_no_potential():
-    with pytest.raises(ValueError, match="Exponential has no potential"):
-        potential_defect(size_laws()["Exponential"].formulas(), 2)
+    with pytest.raises(ValueError, match="Exponential has no antiderivative"):
+        antiderivative_defect(size_laws()["Exponential"].formulas(), 2)
 
 
 # --- values

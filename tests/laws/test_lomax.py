@@ -1,4 +1,4 @@
-"""Lomax law: 50-digit reference, and what is its own: infinite moments, and potentials in their place."""
+"""Lomax law: 50-digit reference, and what is its own: infinite moments, and antiderivatives in their place."""
 
 import math
 from dataclasses import replace
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reference import LawReference, Moment
 
 from mlptsym import Lomax, ParameterError
-from mlptsym.symbolic.model.size_law import point, potential_defect
+from mlptsym.symbolic.model.size_law import antiderivative_defect, point
 
 
 def moment(shape: float, scale: float) -> Moment:
@@ -51,10 +51,10 @@ def test_parameters_out_of_range(shape: float, scale: float, message: str) -> No
 def test_potential_of_the_power_law(order: int) -> None:
     """A function with the derivative −x^n f(x) that is finite for every shape, zero at zero."""
     law = Lomax.formulas()
-    assert potential_defect(law, order) == 0
-    assert sp.simplify(law.potential(order).subs(point, 0)) == 0
-    wrong = replace(law, potential=lambda n: law.potential(n) + point)
-    assert potential_defect(wrong, order) != 0
+    assert antiderivative_defect(law, order) == 0
+    assert sp.simplify(law.antiderivative(order).subs(point, 0)) == 0
+    wrong = replace(law, antiderivative=lambda n: law.antiderivative(n) + point)
+    assert antiderivative_defect(wrong, order) != 0
 
 
 @pytest.mark.parametrize("order", [2, 3])
@@ -62,7 +62,7 @@ def test_potential_of_the_power_law(order: int) -> None:
 def test_differences_of_potentials_are_partial_moments(shape: float, order: int) -> None:
     """E[L^n ; x < L ≤ y], also at shapes where E[L^n] is infinite and where the closed form has a pole."""
     law = Lomax(shape, 2.0)
-    low, high = law.partial_moments(np.array([0.5, 3.0]), potential=True)[order]
+    low, high = law.partial_moments(np.array([0.5, 3.0]), antiderivative=True)[order]
     with mp.workdps(30):
         part = mp.quad(lambda x: x**order * density(mp.mpf(shape), mp.mpf(2))(x), [0.5, 1.0, 3.0])
     assert low - high == pytest.approx(float(part), rel=1e-13)

@@ -48,6 +48,7 @@ WATCHED = {
     "mean.two_levels": ["eq-29", "A", "B", "eq-30", "jump"],
     "mean.many_levels": ["demotions", "overhead", "overhead-approximation", "eq-31"],
     "mean.gradient": ["gradient-quantum", "gradient-boundary"],
+    "mean.level_integrals": ["level-integrals"],
     "policies.gittins": [
         "efficiency",
         "efficiency-slope",
@@ -58,25 +59,25 @@ WATCHED = {
     ],
     "algebra.special": ["special-functions"],
     "distribution.transform": ["transform-second-moment", "transform-second-moment-by-level", "transform-mean"],
+    "distribution.moments": ["transform-second-moment", "transform-second-moment-by-level", "transform-mean"],
     "mean.slowdown": ["mean-slowdown"],
     "algebra.induction": ["sums-over-levels"],
     "mean.remainder": ["remainder-bounds"],
     "model.size_law": ["law-exponential", "law-uniform", "law-gamma"],
     **{home.removeprefix("mlptsym."): [f"law-{name.lower()}"] for name, home in HOMES.items()},
 }
-SLOW = {"algebra.special", "mean.gradient"}
+SLOW = {"algebra.special", "mean.gradient", "mean.level_integrals"}
 # entries about one function
 OWN = {
     "algebra.symbols.unload_time": ["unloading-size"],
     "model.size_law.moment_defects": ["law-exponential", "law-lomax"],
-    "model.size_law.potential_defect": ["law-lomax"],
+    "model.size_law.antiderivative_defect": ["law-lomax"],
     "model.size_law._proved_form": ["law-deterministic", "law-exponential"],
     "model.size_law._limit": ["law-lomax", "law-uniform", "law-exponential", "law-lognormal"],
     "policies.algorithm.boundaries": ["sums-over-levels"],
     "mean.two_levels.two_level_terms": ["A", "B", "eq-30"],
     "mean.gradient.level_slopes": ["gradient-quantum"],
     "mean.gradient.boundary_slope": ["gradient-boundary"],
-    "mean.gradient.piece_integrands": ["level-integrals"],
     "mean.gradient.service_density": ["service-density"],
     "distribution.transform.PartialTransform.eval": ["partial-transform"],
     "distribution.transform.PartialTransform.fdiff": ["partial-transform"],
@@ -85,10 +86,10 @@ OWN = {
     "distribution.transform.transform_balance": ["transform-work"],
     "distribution.transform.work_found": ["transform-work"],
     "distribution.transform.busy_period": ["transform-busy-period", "transform-response"],
-    "distribution.transform._stretching": ["transform-busy-period", "transform-response"],
+    "distribution.transform.stretching": ["transform-busy-period", "transform-response"],
     "distribution.transform.response_transform": ["transform-response"],
-    "distribution.transform.served_moments": ["piece-moments"],
-    "distribution.transform.piece_moments": ["piece-moments"],
+    "distribution.moments.served_moments": ["piece-moments"],
+    "distribution.moments.piece_moments": ["piece-moments"],
 }
 
 # As every function whose name ends in "_formula", these say what is compiled: the ledger does not read them, and

@@ -5,7 +5,7 @@ import sympy as sp
 from by_value import differ
 
 from mlptsym.symbolic.algebra.symbols import boundary, cost, level, service, unload
-from mlptsym.symbolic.distribution.transform import piece_moments, response_moments, served_moments
+from mlptsym.symbolic.distribution.moments import piece_moments, response_moments, served_moments
 from mlptsym.symbolic.mean.gradient import boundary_slope, level_slopes, waiting_slopes
 from mlptsym.symbolic.mean.response import carried_sums, level_terms, mean_response_time
 from mlptsym.symbolic.mean.slowdown import mean_slowdown
@@ -122,7 +122,7 @@ def test_slopes_of_a_level():
 
 
 def test_gradient():
-    """∂E[T]/∂t_1 and ∂E[T]/∂t_2 for three levels, at prices, against the derivative of the theorem itself."""
+    """∂E[T]/∂t_1 and ∂E[T]/∂t_2 for three levels, at adjoints, against the derivative of the theorem itself."""
     t, slopes = sp.Dummy("t", positive=True), sp.symbols("dc_here du_here", nonnegative=True)
     terms, waits = boundary_slope(discipline=UNLOADING), waiting_slopes()
     levels = {r: level_terms(sp.Integer(r), last=r == K, discipline=UNLOADING) for r in range(1, K + 1)}
@@ -145,26 +145,26 @@ def test_gradient():
         slope, chosen = getattr(waits, name), range(first, last + 1)
         return sp.Add(*(levels[j].probability * slope.xreplace(sums[j]) for j in chosen))
 
-    def before_price(r):
+    def before_adjoint(r):
         return levels[r].piece_mean * effect("crossings", r) + effect("before", r, r)
 
-    def piece_price(r):
+    def piece_adjoint(r):
         return 1 + effect("work", r) + effect("work_before", r + 1) + before[r] * effect("crossings", r)
 
     for index in range(1, K):
         place = {
             terms.waiting: waits.terms.waiting.xreplace(sums[index]),
             terms.waiting_next: waits.terms.waiting.xreplace(sums[index + 1]),
-            terms.piece_price: piece_price(index),
-            terms.piece_price_next: piece_price(index + 1),
-            terms.square_price: effect("squares", 1),
-            terms.before_price: before_price(index + 1),
-            terms.later_price: sp.Add(*(before_price(j) for j in range(index + 2, K + 1))),
+            terms.piece_adjoint: piece_adjoint(index),
+            terms.piece_adjoint_next: piece_adjoint(index + 1),
+            terms.square_adjoint: effect("squares", 1),
+            terms.before_adjoint: before_adjoint(index + 1),
+            terms.later_adjoint: sp.Add(*(before_adjoint(j) for j in range(index + 2, K + 1))),
             terms.piece_next: levels[index + 1].piece_mean,
         }
-        by_prices = terms.slope.subs(level, index).subs(AT_ZERO).xreplace(place)
+        by_adjoints = terms.slope.subs(level, index).subs(AT_ZERO).xreplace(place)
         functions = {cost[index]: sp.Function("c")(t), unload[index]: sp.Function("u")(t)}
         freed = mean_response_time(K, UNLOADING).subs(functions).subs(boundary[index], t).diff(t)
         rates = {function.diff(t): slope for function, slope in zip(functions.values(), slopes, strict=True)}
         back = {function: here for here, function in functions.items()}
-        assert not differ(by_prices, freed.subs(rates).subs(back).subs(t, boundary[index]))
+        assert not differ(by_adjoints, freed.subs(rates).subs(back).subs(t, boundary[index]))

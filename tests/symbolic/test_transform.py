@@ -8,16 +8,13 @@ import sympy as sp
 from by_value import density, differ
 
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, boundary, cost, service
+from mlptsym.symbolic.distribution.moments import moment_terms, piece_moments, response_moments, served_moments
 from mlptsym.symbolic.distribution.transform import (
     PartialTransform,
     argument,
     busy_period,
     last_piece,
-    moment_terms,
-    piece_moments,
-    response_moments,
     response_transform,
-    served_moments,
     stretched,
     transform,
     work_found,

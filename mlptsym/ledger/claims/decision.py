@@ -30,17 +30,10 @@ DIGITS = 12
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A queue at which the sides of a claim differ.
+    """A queue at which the sides of a claim differ."""
 
-    Attributes
-    ----------
-    queue : dict of str to str
-        Its parameters.
-    left, right : Fraction
-        The two sides there, exactly.
-    """
-
-    queue: dict[str, str]
+    queue: dict[str, str]  # Its parameters
+    # The two sides there, exactly
     left: Fraction
     right: Fraction
 
@@ -67,26 +60,16 @@ def _decimal(value: Fraction, digits: int) -> str:
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """What became of a claim.
+    """What became of a claim."""
 
-    Attributes
-    ----------
-    verdict : {"proved", "refuted", "undecided"}
-        *Refuted* is only what has a counterexample.  *Undecided* is the rare claim that holds at every queue tried and
-        yet is no identity, neither as it stands nor in moments of L.
-    method : str
-        How it was decided, in words.
-    left, right : Expr
-        Both sides in the package's symbols.
-    counterexample : Counterexample or None
-        Where the claim is refuted.
-    """
-
+    # *Refuted* is only what has a counterexample.  *Undecided* is the rare claim that holds at every queue tried and
+    # yet is no identity, neither as it stands nor in moments of L.
     verdict: Literal["proved", "refuted", "undecided"]
-    method: str
+    method: str  # How it was decided, in words
+    # Both sides in the package's symbols
     left: sp.Expr
     right: sp.Expr
-    counterexample: Counterexample | None = None
+    counterexample: Counterexample | None = None  # Where the claim is refuted
 
     @property
     def proved(self) -> bool:

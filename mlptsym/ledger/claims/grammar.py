@@ -43,27 +43,13 @@ NAME: /[A-Za-zα-ωℓΓΔΘΛΣΦΨΩ][A-Za-zα-ωℓΓΔΘΛΣΦΨΩ0-9_]*'?/
 
 @dataclass(frozen=True)
 class Limits:
-    """How large a claim may be, so that reading it and deciding it take bounded time.
+    """How large a claim may be, so that reading it and deciding it take bounded time."""
 
-    Attributes
-    ----------
-    characters : int
-        Length of the text.
-    digits : int
-        Digits of a number before its exponent, and the largest power of ten in that.
-    exponent : int
-        The largest exponent, positive or negative.
-    degree : int
-        The largest product of exponents inside each other.
-    depth : int
-        Brackets and signs inside each other.
-    """
-
-    characters: int = 2000
-    digits: int = 40
-    exponent: int = 30
-    degree: int = 64
-    depth: int = 40
+    characters: int = 2000  # Length of the text
+    digits: int = 40  # Digits of a number before its exponent, and the largest power of ten in that
+    exponent: int = 30  # The largest exponent, positive or negative
+    degree: int = 64  # The largest product of exponents inside each other
+    depth: int = 40  # Brackets and signs inside each other
 
 
 LIMITS = Limits()

@@ -26,15 +26,9 @@ __all__ = ["ExactQueue", "PiecewiseLaw", "queues"]
 
 @dataclass(frozen=True)
 class PiecewiseLaw:
-    """A law with piecewise constant density, so that all moments are rational.
+    """A law with piecewise constant density, so that all moments are rational."""
 
-    Attributes
-    ----------
-    pieces : tuple of (Fraction, Fraction, Fraction)
-        Lower end, upper end, density.
-    """
-
-    pieces: tuple[tuple[Fraction, Fraction, Fraction], ...]
+    pieces: tuple[tuple[Fraction, Fraction, Fraction], ...]  # Lower end, upper end, density
 
     def density(self, at: Fraction) -> Fraction:
         """Density, from the right at a jump."""
@@ -127,6 +121,6 @@ def queues(first: int = 0, last: int = 12) -> Iterator[ExactQueue]:
             slope: 1 / factor if slow else Fraction(1),
             hazard: law.density(work) / law.moment(0, work),
         }
-        for r, (end, price) in enumerate(zip(ends, costs, strict=True), start=1):
-            symbols |= {attained(r): end, restore_cost(r): price}
+        for r, (end, due) in enumerate(zip(ends, costs, strict=True), start=1):
+            symbols |= {attained(r): end, restore_cost(r): due}
         yield ExactQueue(law, service, symbols)

@@ -116,23 +116,13 @@ QUANTITIES: dict[str, tuple[Callable[[], sp.Expr], str]] = {
 
 @dataclass(frozen=True)
 class LevelFunction:
-    """A quantity of levels.
+    """A quantity of levels."""
 
-    Attributes
-    ----------
-    formula : callable
-        Of whole numbers.
-    arguments : str
-        Their names: ``jk`` for level j of k, ``k`` for all k levels, ``j`` for a level of any number of them.
-    meaning : str
-    lowest : int
-        The least j and k.
-    """
-
-    formula: Callable[..., sp.Expr]
+    formula: Callable[..., sp.Expr]  # Of whole numbers
+    # Their names: ``jk`` for level j of k, ``k`` for all k levels, ``j`` for a level of any number of them
     arguments: str
     meaning: str
-    lowest: int = 1
+    lowest: int = 1  # The least j and k
 
 
 def _of_levels(random: sp.Expr, k: int) -> sp.Expr:

@@ -43,19 +43,11 @@ def atoms_of(*expressions: sp.Expr) -> tuple[sp.Expr, ...]:
 
 @dataclass(frozen=True)
 class RationalFunction:
-    """A numerator over a product of powers of polynomials, each with leading coefficient one.
-
-    Attributes
-    ----------
-    numerator : fmpq_mpoly
-    denominator : tuple of (fmpq_mpoly, int)
-    limit : int
-        Largest number of terms, estimated before a product is formed.
-    """
+    """A numerator over a product of powers of polynomials, each with leading coefficient one."""
 
     numerator: Any
     denominator: Factors
-    limit: int
+    limit: int  # Largest number of terms, estimated before a product is formed
 
     def __add__(self, other: RationalFunction) -> RationalFunction:
         common = list(self.denominator)

@@ -34,19 +34,11 @@ def _sympified(number: Any) -> sp.Expr:
 
 @dataclass(frozen=True)
 class ServiceLaw:
-    """The law of S = q(L) for a law of L with exact parameters.
+    """The law of S = q(L) for a law of L with exact parameters."""
 
-    Attributes
-    ----------
-    name : str
-        The law's name.
-    parameters : tuple of Rational
-    threshold, factor : Rational
-        ℓ_C and β.
-    """
-
-    name: str
+    name: str  # The law's name
     parameters: tuple[Any, ...]
+    # ℓ_C and β
     threshold: Any
     factor: Any
 

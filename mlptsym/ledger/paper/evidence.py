@@ -47,20 +47,11 @@ LEVELS = (2, math.inf)
 
 @dataclass(frozen=True)
 class Varied:
-    """A parameter that figure 10 varies.
+    """A parameter that figure 10 varies."""
 
-    Attributes
-    ----------
-    name : str
-        As in `Queue`.
-    value : float
-        The paper's own.
-    low, high : float
-        The range looked at: the paper does not print its own.
-    """
-
-    name: str
-    value: float
+    name: str  # As in `Queue`
+    value: float  # The paper's own
+    # The range looked at: the paper does not print its own
     low: float
     high: float
 

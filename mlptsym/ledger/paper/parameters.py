@@ -13,18 +13,12 @@ __all__ = ["PAPER", "PaperParameters"]
 
 @dataclass(frozen=True)
 class PaperParameters:
-    """What the paper holds fixed in section 5.
+    """What the paper holds fixed in section 5."""
 
-    Attributes
-    ----------
-    mu, sigma : Fraction
-        Of the log-normal law of L; E[L] is the unit of ℓ_C and θ there.
-    arrival_rate, slowdown_factor, preemption_cost : Fraction
-        λ, β and γ.
-    """
-
+    # Of the log-normal law of L; E[L] is the unit of ℓ_C and θ there
     mu: Fraction = Fraction(5)
     sigma: Fraction = Fraction(9, 10)
+    # λ, β and γ
     arrival_rate: Fraction = Fraction(36, 10000)
     slowdown_factor: Fraction = Fraction(39, 100)
     preemption_cost: Fraction = Fraction(1, 10)

@@ -33,15 +33,9 @@ start = sp.Symbol("x", positive=True)
 
 @dataclass(frozen=True)
 class Setting:
-    """The queue of section 5 with ℓ_C a multiple of E[L].
+    """The queue of section 5 with ℓ_C a multiple of E[L]."""
 
-    Attributes
-    ----------
-    multiple : arb
-        ℓ_C/E[L].
-    """
-
-    multiple: arb
+    multiple: arb  # ℓ_C/E[L]
 
     @cached_property
     def parameters(self) -> dict[sp.Expr, arb]:

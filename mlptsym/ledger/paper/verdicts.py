@@ -25,22 +25,13 @@ LEVEL, GAINS = 0.05, 8
 
 @dataclass(frozen=True)
 class Finding:
-    """What the package says about a claim.
+    """What the package says about a claim."""
 
-    Attributes
-    ----------
-    theory, simulation : str
-        The package's values; where there is none, why.
-    verdict : str
-        Reproduced, within the paper's simulation error, or not reproduced.
-    reason : str
-        Why, and where the claim holds.
-    """
-
+    # The package's values; where there is none, why
     theory: str
     simulation: str
-    verdict: str
-    reason: str
+    verdict: str  # Reproduced, within the paper's simulation error, or not reproduced
+    reason: str  # Why, and where the claim holds
 
     @classmethod
     def of(cls, theory: str, simulation: str, right: bool, reason: str) -> Finding:
@@ -50,36 +41,19 @@ class Finding:
 
 @dataclass(frozen=True)
 class PaperClaim:
-    """A claim of the paper, and how it is decided.
+    """A claim of the paper, and how it is decided."""
 
-    Attributes
-    ----------
-    name, statement, latex, source : str
-        As for an `Entry`.
-    paper : str
-        The paper's value, or its words.
-    stated : Any
-        The same for the computer.
-    decide : callable
-        What is stated ↦ `Finding`.
-    verdict : str
-        The verdict on record.
-    variants : mapping of str to Any
-        Other statements, in words and for the computer, which get another verdict.
-    method : {"digits", "simulation"}
-        Whether a simulation takes part in the verdict.
-    """
-
+    # As for an `Entry`
     name: str
     statement: str
     latex: str
     source: str
-    paper: str
-    stated: Any
-    decide: Callable[[Any], Finding]
-    verdict: str
-    variants: Mapping[str, Any]
-    method: Method = "digits"
+    paper: str  # The paper's value, or its words
+    stated: Any  # The same for the computer
+    decide: Callable[[Any], Finding]  # What is stated ↦ `Finding`
+    verdict: str  # The verdict on record
+    variants: Mapping[str, Any]  # Other statements, in words and for the computer, which get another verdict
+    method: Method = "digits"  # Whether a simulation takes part in the verdict
 
 
 def judged(stated: float, unit: float, theory: float, samples: Sequence[float] = (), seeds: int = 1) -> tuple[str, str]:

@@ -63,15 +63,9 @@ LEAVES = (
 
 @dataclass(frozen=True)
 class Derivation:
-    """Steps of a derivation, typeset in a notebook.
+    """Steps of a derivation, typeset in a notebook."""
 
-    Attributes
-    ----------
-    steps : tuple of Step
-        In the order in which they were taken.
-    """
-
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...]  # In the order in which they were taken
 
     def _repr_markdown_(self) -> str:
         return "\n\n".join(map(_typeset, self.steps))
@@ -156,12 +150,7 @@ def _number(name: str) -> sp.Rational:
 
 @dataclass(frozen=True)
 class VerdictTable:
-    """What the ledger's checks found, as the table "statement – how shown – result".
-
-    Attributes
-    ----------
-    verdicts : tuple of Verdict
-    """
+    """What the ledger's checks found, as the table "statement – how shown – result"."""
 
     verdicts: tuple[Verdict, ...]
 
@@ -202,12 +191,7 @@ def verdicts(*names: str) -> VerdictTable:
 
 @dataclass(frozen=True)
 class RefutationTable:
-    """What became of the wrong variants of a statement.
-
-    Attributes
-    ----------
-    refutations : tuple of Refutation
-    """
+    """What became of the wrong variants of a statement."""
 
     refutations: tuple[Refutation, ...]
 

@@ -22,7 +22,7 @@ from mlptsym.ledger.sections.policy import added_by_a_level
 from mlptsym.ledger.sections.two_levels.corollary import response_time
 from mlptsym.ledger.sections.two_levels.quantities import at_quantum
 from mlptsym.ledger.sections.waiting.pieces import ends
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import restore_cost
 from mlptsym.symbolic.mean.response import level_terms
 from mlptsym.symbolic.mean.two_levels import two_level_terms
@@ -47,10 +47,10 @@ def check_smaller_region(claim: Smaller) -> Outcome:
     """ρ_k^eff − ρ_0 grows by λ c_J F̄(t_J) from each number of levels to the next; its sign, case by case."""
     growth = sp.expand(lam * expectation(added_by_a_level(), ends(J)))
     added = sp.expand(effective_load(2) - effective_load(1))
-    price, reached = sp.symbols("c_J F_J", positive=True)
+    due, reached = sp.symbols("c_J F_J", positive=True)
     steps, holds = [Step("ρ_{J+1}^eff − ρ_J^eff", growth)], True
     for words, case in CASES.items():
-        value = growth.subs({restore_cost(J): case.get("cost", price), tail(t(J)): case.get("tail", reached)})
+        value = growth.subs({restore_cost(J): case.get("cost", due), tail(t(J)): case.get("tail", reached)})
         smaller = bool(value != 0) and is_positive(value)
         holds = holds and smaller == claim(words) and (smaller or value == 0)
         steps.append(Step(f"{words}: {'smaller' if smaller else 'the same'}", value))
@@ -181,7 +181,7 @@ def check_token_cost(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
 PLACES = (fmpq(1, 5), fmpq(2), fmpq(11, 2), fmpq(69, 10), fmpq(71, 10), fmpq(30))
 
 
-@remembered
+@cached
 def slope_signs() -> list[arb]:
     """T′(x)/F̄_L at multiples of E[L], k = 2 and ℓ_C = 7E[L], at the paper's parameters."""
     terms = two_level_terms()
@@ -203,7 +203,7 @@ def check_minima(claim: tuple[int, ...]) -> Outcome:
     return Outcome(holds, f"signs of T′: {shown}")
 
 
-@remembered
+@cached
 def responses() -> dict[str, arb]:
     """E[T] for two levels at ℓ_C = 7E[L]: at x = 4.52E[L], at ℓ_C, and FCFS."""
     time = response_time(at_quantum())

@@ -51,21 +51,11 @@ def check_slope(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
 
 @dataclass(frozen=True)
 class Claim:
-    """Lemma 4.1 in pieces.
+    """Lemma 4.1 in pieces."""
 
-    Attributes
-    ----------
-    later : Expr
-        h(b) for b > a, by h(a) and a positive gap: h(a) − δ where the hazard decreases strictly.
-    index : str
-        G(a): the hazard at ``a`` or at ``b``.
-    cost : Expr
-        c(a), what each swap costs.
-    """
-
-    later: sp.Expr
-    index: str
-    cost: sp.Expr
+    later: sp.Expr  # h(b) for b > a, by h(a) and a positive gap: h(a) − δ where the hazard decreases strictly
+    index: str  # G(a): the hazard at ``a`` or at ``b``
+    cost: sp.Expr  # c(a), what each swap costs
 
 
 def check_lemma(claim: Claim) -> Outcome:

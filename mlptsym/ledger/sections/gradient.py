@@ -10,7 +10,7 @@ import sympy as sp
 
 from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Equation, identities
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import (
     boundary,
     cost,
@@ -23,14 +23,13 @@ from mlptsym.symbolic.algebra.symbols import (
 )
 from mlptsym.symbolic.mean.gradient import (
     BoundarySlope,
-    PieceIntegrands,
     WaitingSlopes,
     boundary_slope,
     level_slopes,
-    piece_integrands,
     service_density,
     waiting_slopes,
 )
+from mlptsym.symbolic.mean.level_integrals import PieceIntegrands, piece_integrands
 from mlptsym.symbolic.mean.response import level_terms, mean_response_time
 from mlptsym.symbolic.model import service as slowdown
 from mlptsym.symbolic.model.moments import Density, tail
@@ -116,17 +115,17 @@ def by_adjoints(terms: BoundarySlope, adjoints: dict[str, Adjoint], index: int, 
     place = {
         terms.waiting: levels.wait(index),
         terms.waiting_next: levels.wait(index + 1),
-        terms.piece_price: adjoints["xi"](levels, index),
-        terms.piece_price_next: adjoints["xi"](levels, index + 1),
-        terms.square_price: adjoints["W"](levels, index),
-        terms.before_price: adjoints["alpha"](levels, index + 1),
-        terms.later_price: adjoints["chi"](levels, index),
+        terms.piece_adjoint: adjoints["xi"](levels, index),
+        terms.piece_adjoint_next: adjoints["xi"](levels, index + 1),
+        terms.square_adjoint: adjoints["W"](levels, index),
+        terms.before_adjoint: adjoints["alpha"](levels, index + 1),
+        terms.later_adjoint: adjoints["chi"](levels, index),
         terms.piece_next: levels.piece[index + 1],
     }
     return terms.slope.subs(level, index).subs(AT_ZERO).xreplace(place)
 
 
-@remembered
+@cached
 def direct(index: int, count: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """The derivative of theorem 4.5 for k levels as t_J moves, and the costs at t_J with it."""
     t = sp.Dummy("t", positive=True)
@@ -355,9 +354,9 @@ def entries() -> tuple[Entry, ...]:
 
 def _with_cost(which: int, added: sp.Expr, terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     """The integrands with another restore cost (0) or another cost of moving out (1): zero, or with something added."""
-    price = terms.costs[which][which]
-    other = price + added if added else added
-    first, second, third = (integrand.subs(price, other) for integrand in over_a_level(terms))
+    cost_here = terms.costs[which][which]
+    other = cost_here + added if added else added
+    first, second, third = (integrand.subs(cost_here, other) for integrand in over_a_level(terms))
     return first, second, third
 
 

@@ -16,7 +16,7 @@ from mlptsym.ledger.exact.checks import agreement, everything
 from mlptsym.ledger.exact.digits import DIGITS, value
 from mlptsym.symbolic.algebra.special import GammaDensity, RegularizedUpperGamma, RelativeExponential
 from mlptsym.symbolic.model.moments import Indicator
-from mlptsym.symbolic.model.size_law import LawFormulas, moment_defects, point, potential_defect
+from mlptsym.symbolic.model.size_law import LawFormulas, antiderivative_defect, moment_defects, point
 
 __all__ = ["entries"]
 
@@ -33,8 +33,8 @@ def check_law(law: LawFormulas) -> Outcome:
             f"E[L^{order} ; L > x] at the start, less E[L^{order}]": defects.start,
             f"E[L^{order} ; L > x] at the end": defects.end,
         }
-        if law.potential is not None:
-            found[f"d/dx of the potential of order {order} + x^{order} f(x)"] = potential_defect(law, order)
+        if law.antiderivative is not None:
+            found[f"d/dx of the antiderivative of order {order} + x^{order} f(x)"] = antiderivative_defect(law, order)
         parts += [_zero(words, defect) for words, defect in found.items()]
         if not all(part.holds for part in parts):
             break

@@ -16,7 +16,7 @@ from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.notation import J, lam, t, theta
 from mlptsym.ledger.paper.printed import integral
 from mlptsym.ledger.sections.distribution.response import exponential
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import service
 from mlptsym.symbolic.mean.remainder import Remainder, remainder
 from mlptsym.symbolic.model.moments import Density, UpperMoment, tail
@@ -38,24 +38,12 @@ def over_ages(polynomial: sp.Expr, start: sp.Expr) -> sp.Expr:
 
 @dataclass(frozen=True)
 class Side:
-    """A bound, from above or from below, of each sum over the levels beyond J.
+    """A bound, from above or from below, of each sum over the levels beyond J."""
 
-    Attributes
-    ----------
-    work : Expr
-        Of E[S^eff] − E[X_J].
-    squares : Expr
-        Of Σ_{r>J} E[Y_r²].
-    before : Expr
-        Of Σ_{j>J} p_j a_{j−1}.
-    late : Expr
-        Of Σ_{j>J} p_j d_j.
-    """
-
-    work: sp.Expr
-    squares: sp.Expr
-    before: sp.Expr
-    late: sp.Expr
+    work: sp.Expr  # Of E[S^eff] − E[X_J]
+    squares: sp.Expr  # Of Σ_{r>J} E[Y_r²]
+    before: sp.Expr  # Of Σ_{j>J} p_j a_{j−1}
+    late: sp.Expr  # Of Σ_{j>J} p_j d_j
 
 
 def _late(terms: Remainder, squares: sp.Expr, before: sp.Expr, work: sp.Expr, own: sp.Expr) -> sp.Expr:
@@ -125,21 +113,13 @@ LEVELS = 400
 
 @dataclass(frozen=True)
 class Summed:
-    """Sums over the levels beyond J, and what is known at J, in interval arithmetic.
+    """Sums over the levels beyond J, and what is known at J, in interval arithmetic."""
 
-    Attributes
-    ----------
-    beyond : dict of str to arb
-        The sums `Side` names, and as ``whole`` what is missing in E[T].
-    at : dict of str to arb
-        The sums through J by their names in `Remainder`.
-    """
-
-    beyond: dict[str, arb]
-    at: dict[str, arb]
+    beyond: dict[str, arb]  # The sums `Side` names, and as ``whole`` what is missing in E[T]
+    at: dict[str, arb]  # The sums through J by their names in `Remainder`
 
 
-@remembered
+@cached
 def summed(quantum_length: sp.Rational, through: int) -> Summed:
     """`Summed` for exponential S with mean one, level by level, with theorem 4.5 as the sum Σ p_j d_j(Q).
 

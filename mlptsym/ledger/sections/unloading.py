@@ -10,7 +10,7 @@ import sympy as sp
 from mlptsym.ledger.entry import Entry, Outcome
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.symbolic.algebra.symbols import attained, cost, restore_cost, service, unload, unload_time
-from mlptsym.symbolic.distribution.transform import response_moments
+from mlptsym.symbolic.distribution.moments import response_moments
 from mlptsym.symbolic.mean.response import mean_response_time
 from mlptsym.symbolic.mean.waiting import merged_wait_by_correction, merged_wait_by_pieces
 from mlptsym.symbolic.model.moments import Indicator, expectation, mean, tail

@@ -53,7 +53,9 @@ def level_moments(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelMom
     costs = queue.restore_cost(edges)
     costs[0] = 0.0
     before = edges + np.concatenate([[0.0], np.cumsum(costs)[:-1]])
-    moments = np.array([np.broadcast_to(m, edges.shape) for m in queue.service_moments(edges, potential=not closed)])
+    moments = np.array(
+        [np.broadcast_to(m, edges.shape) for m in queue.service_moments(edges, antiderivative=not closed)]
+    )
     served = _served(moments[:, :-1], moments[:, 1:], edges[:-1], edges[1:], last=False)
     far = _far_levels(queue, edges)
     served[:, far] = _integrated(queue, edges[:-1][far], np.diff(edges)[far])
@@ -64,7 +66,7 @@ def level_moments(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelMom
         passed, length = np.append(passed, 0.0), np.append(length, 0.0)
     count = len(passed)
     reached, before = moments[0, :count], before[:count]
-    terms = compiled("mlptsym.symbolic.distribution.transform:piece_moments_formula")(
+    terms = compiled("mlptsym.symbolic.distribution.moments:piece_moments_formula")(
         served_0=reached,
         **_numbered("served", served),
         passed=passed,
@@ -77,7 +79,7 @@ def level_moments(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelMom
     lower = np.cumsum(pieces[:, ::-1], axis=1)[:, ::-1] - pieces
     interrupting = np.concatenate([np.zeros((2, 1)), work[:2, :-1]], axis=1)
     probability = reached - passed
-    moments_of_level = compiled("mlptsym.symbolic.distribution.transform:response_moments_formula")(
+    moments_of_level = compiled("mlptsym.symbolic.distribution.moments:response_moments_formula")(
         **_numbered("work", work),
         **_numbered("lower", lower),
         **_numbered("interrupting", interrupting),
@@ -94,7 +96,7 @@ def _served(start_moments: Floats, end_moments: Floats, start: Floats, end: Floa
     """E[W^n ; S > t_{r−1}], n = 1, 2, 3, of the service W in a level, a row for each n."""
     moments = {f"start_{n}": moment for n, moment in enumerate(start_moments)}
     moments |= {f"end_{n}": moment for n, moment in enumerate(end_moments)}
-    served = compiled("mlptsym.symbolic.distribution.transform:served_formula", last)
+    served = compiled("mlptsym.symbolic.distribution.moments:served_formula", last)
     return np.array(served(**moments, start=start, end=end))
 
 

@@ -54,7 +54,7 @@ def foreground_background_time(queue: Queue) -> float:
 def _time_of(queue: Queue, sizes: Floats) -> Floats:
     """Mean response time of a job of each size."""
     attained = queue.service_time(sizes)
-    tail, first, second, _ = queue.service_moments(attained, potential=True)
+    tail, first, second, _ = queue.service_moments(attained, antiderivative=True)
     _, mean, square, _ = queue.total_moments[True]
     work = mean - first + attained * tail
     work_square = square - second + attained**2 * tail

@@ -326,7 +326,7 @@ def far_levels(queue: Queue, quanta: Floats, sums: LevelSums) -> FarLevels:
     def integrands(fraction: Floats) -> tuple[Floats, ...]:
         tail, density, slope = _service_law(queue, start[..., None] + theta[..., None] * fraction)
         return tuple(
-            compiled("mlptsym.symbolic.mean.gradient:piece_formula")(
+            compiled("mlptsym.symbolic.mean.level_integrals:piece_formula")(
                 quantum=theta[..., None],
                 number=panels.level[..., None],
                 fraction=fraction,

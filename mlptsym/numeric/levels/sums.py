@@ -130,7 +130,7 @@ def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:
     """
     count, columns = boundaries.shape
     mean = queue.service_moment(1)
-    tail, first, second = _with_start(queue, boundaries, potential=not closed)
+    tail, first, second = _with_start(queue, boundaries, antiderivative=not closed)
     edges = np.concatenate([np.zeros((1, columns)), boundaries])
     costs = queue.restore_cost(edges)
     costs[0] = 0.0
@@ -183,10 +183,10 @@ def _ends(edges: Floats, rows: int) -> Floats:
     return edges[1:] if len(edges) > rows else np.concatenate([edges[1:], np.zeros_like(edges[:1])])
 
 
-def _with_start(queue: Queue, boundaries: Floats, *, potential: bool) -> tuple[Floats, Floats, Floats]:
+def _with_start(queue: Queue, boundaries: Floats, *, antiderivative: bool) -> tuple[Floats, Floats, Floats]:
     """M_0, M_1 and M_2 at 0 and at all boundaries."""
     columns = boundaries.shape[1]
-    at_zero = queue.total_moments[potential][:3]
-    here = queue.service_moments(boundaries, potential=potential)[:3]
+    at_zero = queue.total_moments[antiderivative][:3]
+    here = queue.service_moments(boundaries, antiderivative=antiderivative)[:3]
     rows = [np.concatenate([np.full((1, columns), zero), m]) for zero, m in zip(at_zero, here, strict=True)]
     return rows[0], rows[1], rows[2]

@@ -154,7 +154,7 @@ def _boundary_slopes(
     count, columns = boundaries.shape
     zero = np.zeros((1, columns))
     work_before = np.concatenate([zero, sums.work[:-1]])
-    parts = compiled("mlptsym.symbolic.mean.gradient:waiting_prices_formula")(
+    parts = compiled("mlptsym.symbolic.mean.gradient:waiting_adjoints_formula")(
         arrival_rate=queue.arrival_rate,
         work_before=work_before,
         work=sums.work,
@@ -164,17 +164,17 @@ def _boundary_slopes(
     )
     by_work_before, by_work, by_before, by_crossings = (sums.probability * part for part in parts)
     piece = _piece_means(sums)
-    crossing_price = _from_here_on(by_crossings)
-    piece_price = 1 + _from_here_on(by_work) + _from_here_on(by_work_before) - by_work_before
-    piece_price += sums.before * crossing_price
-    before_price = crossing_price * piece + by_before
-    square_price = (sums.probability * sums.weight).sum(axis=0)
+    crossing_adjoint = _from_here_on(by_crossings)
+    piece_adjoint = 1 + _from_here_on(by_work) + _from_here_on(by_work_before) - by_work_before
+    piece_adjoint += sums.before * crossing_adjoint
+    before_adjoint = crossing_adjoint * piece + by_before
+    square_adjoint = (sums.probability * sums.weight).sum(axis=0)
 
-    # one row a boundary; beyond the levels that are here nothing has a price and nothing is paid
+    # one row a boundary; beyond the levels that are here nothing has an adjoint and nothing is paid
     cost = sums.cost[1:] if closed else np.concatenate([sums.cost[1:-1], zero])
-    waiting, piece_price, before_price, later, piece = (
+    waiting, piece_adjoint, before_adjoint, later, piece = (
         np.concatenate([rows, zero, zero])
-        for rows in (sums.waiting(), piece_price, before_price, _from_here_on(before_price), piece)
+        for rows in (sums.waiting(), piece_adjoint, before_adjoint, _from_here_on(before_adjoint), piece)
     )
     here, following, second = (slice(step, step + count) for step in range(3))
     shifted = np.where(right, _shifted(boundaries, "right"), _shifted(boundaries, "left"))
@@ -188,11 +188,11 @@ def _boundary_slopes(
         density=_service_density(queue, shifted),
         waiting=waiting[here],
         waiting_next=waiting[following],
-        piece_price=piece_price[here],
-        piece_price_next=piece_price[following],
-        square_price=square_price,
-        before_price=before_price[following],
-        later_price=later[second],
+        piece_adjoint=piece_adjoint[here],
+        piece_adjoint_next=piece_adjoint[following],
+        square_adjoint=square_adjoint,
+        before_adjoint=before_adjoint[following],
+        later_adjoint=later[second],
         piece_next=piece[following],
     ).slope
     return slopes

@@ -125,19 +125,19 @@ class Queue:
         """c(a) = γ g(a), eqs. (4) and (8), shape of ``ages``, in units of time."""
         return self.preemption_cost * self.memory.growth(ages)
 
-    def service_moments(self, attained: ArrayLike, *, potential: bool = False) -> tuple[Floats, ...]:
+    def service_moments(self, attained: ArrayLike, *, antiderivative: bool = False) -> tuple[Floats, ...]:
         """Upper partial moments E[S^n ; S > t], n = 0 … 3, each of the shape of ``attained``.
 
-        An infinite moment is ``inf``.  With ``potential`` the orders from 2 on are replaced, for laws with infinite
-        moments, by finite functions of which only differences have a meaning.
+        An infinite moment is ``inf``.  With ``antiderivative`` the orders from 2 on are replaced, for laws with
+        infinite moments, by finite functions of which only differences have a meaning.
         """
         points = floats("attained", attained)
         threshold, factor = self.slowdown
         x = self.size_at(points)
-        here = self.size.partial_moments(x, potential=potential)
+        here = self.size.partial_moments(x, antiderivative=antiderivative)
         if (threshold, factor) != (0.0, 1.0):
-            here = self._of_service(here, x, self.moments_at_threshold[potential])
-        if potential:
+            here = self._of_service(here, x, self.moments_at_threshold[antiderivative])
+        if antiderivative:
             return here
         limit = self.size.moment_limit
         return tuple(value if order < limit else np.full(points.shape, math.inf) for order, value in enumerate(here))
@@ -156,14 +156,16 @@ class Queue:
 
     @cached_property
     def moments_at_threshold(self) -> tuple[tuple[Floats, ...], ...]:
-        """Partial moments of L at ℓ_C, without and with potential: every evaluation of those of S needs them."""
+        """Partial moments of L at ℓ_C, without and with antiderivative: every evaluation of those of S needs them."""
         threshold = np.asarray(self.slowdown[0])
-        return tuple(self.size.partial_moments(threshold, potential=potential) for potential in (False, True))
+        return tuple(
+            self.size.partial_moments(threshold, antiderivative=antiderivative) for antiderivative in (False, True)
+        )
 
     @cached_property
     def total_moments(self) -> tuple[tuple[Floats, ...], ...]:
-        """`service_moments` at 0, without and with potential."""
-        return tuple(self.service_moments(0.0, potential=potential) for potential in (False, True))
+        """`service_moments` at 0, without and with antiderivative."""
+        return tuple(self.service_moments(0.0, antiderivative=antiderivative) for antiderivative in (False, True))
 
     def service_moment(self, order: int) -> float:
         """E[S^order] for order 0 … 3."""

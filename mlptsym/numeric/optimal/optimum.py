@@ -243,7 +243,7 @@ def _range(queue: Queue, levels: float, fcfs: float) -> tuple[float, float]:
     """Quanta outside of which E[T] is not below the best one inside, or FCFS, by more than rounding."""
     mean, rate = queue.mean_service_time, queue.arrival_rate
     ages = mean * np.geomspace(1e-30, 1e30, 401)
-    tail, first, second, _ = queue.service_moments(ages, potential=True)
+    tail, first, second, _ = queue.service_moments(ages, antiderivative=True)
     best = fcfs
     if levels == math.inf:
         edges = bends(queue)
@@ -282,7 +282,7 @@ def _least_of_small_quanta(queue: Queue) -> Callable[[float], float]:
     As `Enclosure.from_small` of `mlptsym.numeric.certified.enclosure`, where it is derived.
     """
     ages = np.append(0.0, queue.mean_service_time * np.geomspace(1e-4, 1e5, 260))
-    tail, first, second, _ = queue.service_moments(ages, potential=True)
+    tail, first, second, _ = queue.service_moments(ages, antiderivative=True)
     served = queue.mean_service_time - first + ages * tail
     square = queue.total_moments[True][2] - second + ages**2 * tail
     costs = queue.restore_cost(ages)

@@ -11,13 +11,13 @@ from typing import ParamSpec, TypeVar, cast
 
 from sympy.core.cache import CACHE, cacheit
 
-__all__ = ["forget", "remembered"]
+__all__ = ["forget", "cached"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def remembered(function: Callable[P, R]) -> Callable[P, R]:
+def cached(function: Callable[P, R]) -> Callable[P, R]:
     """The function with its values kept in SymPy's cache, which ``sympy.core.cache.clear_cache`` empties."""
     return cast(Callable[P, R], cacheit(function))
 

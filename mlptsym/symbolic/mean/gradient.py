@@ -5,11 +5,11 @@ Both passes of differentiation over the levels are here, each as the step of one
 Forward, for one direction of change such as t_r = rθ: `level_slopes` differentiates what a level contributes, and
 `waiting_slopes` the waiting time in the sums carried from level to level.
 
-Backward, for all boundaries at once: the price of a carried quantity is the derivative of E[T] in it with the
-boundaries held fixed, and `boundary_slope` differentiates in t_J what levels J and J + 1 contribute at these prices.
+Backward, for all boundaries at once: the adjoint of a carried quantity is the derivative of E[T] in it with the
+boundaries held fixed, and `boundary_slope` differentiates in t_J what levels J and J + 1 contribute at these adjoints.
 With d_j a function of E[X_{j−1}], E[X_j], a_{j−1}, Q = Σ E[Y_r²] and Z_j = Σ_{r≤j} a_{r−1} E[Y_r]:
 
-- Q has the price W = Σ_j p_j ∂d_j/∂Q;
+- Q has the adjoint W = Σ_j p_j ∂d_j/∂Q;
 - a term of Z added in level r has ζ_r = Σ_{j≥r} p_j ∂d_j/∂Z_j;
 - E[Y_r] has ξ_r = 1 + Σ_{j≥r} p_j ∂d_j/∂E[X_j] + Σ_{j>r} p_j ∂d_j/∂E[X_{j−1}] + a_{r−1} ζ_r;
 - a_{r−1} has α_r = ζ_r E[Y_r] + p_r ∂d_r/∂a_{r−1};
@@ -24,16 +24,14 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import (
     age,
     arrival_rate,
     attained,
     level,
-    quantum,
     restore_cost,
-    service,
     size,
     slowdown_factor,
     slowdown_threshold,
@@ -46,17 +44,14 @@ from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
 __all__ = [
     "BoundarySlope",
     "LevelSlopes",
-    "PieceIntegrands",
     "WaitingSlopes",
     "boundary_formula",
     "boundary_slope",
     "density_formula",
     "level_slopes",
     "level_slopes_formula",
-    "piece_formula",
-    "piece_integrands",
     "service_density",
-    "waiting_prices_formula",
+    "waiting_adjoints_formula",
     "waiting_slope_formula",
     "waiting_slopes",
 ]
@@ -64,17 +59,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class WaitingSlopes:
-    """Partial derivatives of d_j in the sums it is made of, in the symbols of ``terms``.
+    """Partial derivatives of d_j in the sums it is made of, in the symbols of ``terms``."""
 
-    Attributes
-    ----------
-    terms : ResponseTerms
-        d_j and its symbols.
-    work_before, work, before, squares, crossings : Expr
-        ∂d_j/∂E[X_{j−1}], ∂d_j/∂E[X_j], ∂d_j/∂a_{j−1}, ∂d_j/∂Q and ∂d_j/∂Z_j.
-    """
-
-    terms: ResponseTerms
+    terms: ResponseTerms  # d_j and its symbols
+    # ∂d_j/∂E[X_{j−1}], ∂d_j/∂E[X_j], ∂d_j/∂a_{j−1}, ∂d_j/∂Q and ∂d_j/∂Z_j
     work_before: sp.Expr
     work: sp.Expr
     before: sp.Expr
@@ -91,31 +79,22 @@ def waiting_slopes() -> WaitingSlopes:
 
 @dataclass(frozen=True)
 class LevelSlopes:
-    """Derivative of what level J contributes, along a change of both its ends.
+    """Derivative of what level J contributes, along a change of both its ends."""
 
-    Attributes
-    ----------
-    start_slope, end_slope : Symbol
-        Rates of change of t_{J−1} and t_J: J − 1 and J for the derivative in a common quantum.
-    cost_slopes : tuple of pairs of Symbol
-        For each cost of the discipline its derivative in t, at t_{J−1} and at t_J.
-    piece : Symbol
-        E[Y_J].
-    probability, piece_mean, piece_square : Expr
-        Derivatives of p_J, E[Y_J] and E[Y_J²], in the symbols above, t_{J−1}, t_J, the costs, P(S > t) and the density
-        of S at both ends.
-    """
-
+    # Rates of change of t_{J−1} and t_J: J − 1 and J for the derivative in a common quantum
     start_slope: sp.Symbol
     end_slope: sp.Symbol
+    # For each cost of the discipline its derivative in t, at t_{J−1} and at t_J
     cost_slopes: tuple[tuple[sp.Symbol, sp.Symbol], ...]
-    piece: sp.Symbol
+    piece: sp.Symbol  # E[Y_J]
+    # Derivatives of p_J, E[Y_J] and E[Y_J²], in the symbols above, t_{J−1}, t_J, the costs, P(S > t) and the density
+    # of S at both ends
     probability: sp.Expr
     piece_mean: sp.Expr
     piece_square: sp.Expr
 
 
-@remembered
+@cached
 def level_slopes(*, last: bool = False, discipline: Discipline = RESTORING) -> LevelSlopes:
     """`LevelSlopes`, by Leibniz: the partial moments bring the density at the ends.
 
@@ -176,42 +155,28 @@ class _MovingBoundary:
 
 @dataclass(frozen=True)
 class BoundarySlope:
-    """∂E[T]/∂t_J in the quantities of the two levels that meet at t_J and in prices.
+    """∂E[T]/∂t_J in the quantities of the two levels that meet at t_J and in adjoints."""
 
-    Attributes
-    ----------
-    waiting, waiting_next : Symbol
-        d_J and d_{J+1}.
-    piece_price, piece_price_next : Symbol
-        ξ_J and ξ_{J+1}.
-    square_price, before_price, later_price : Symbol
-        W, α_{J+1} and χ_J.
-    cost_slopes : tuple of Symbol
-        The derivative in t, at t_J, of each cost of the discipline.
-    piece_next : Symbol
-        E[Y_{J+1}].
-    density : Expr
-        The density of S at t_J, in which the slope is linear.
-    slope : Expr
-        ∂E[T]/∂t_J; beside the symbols above it contains t_{J−1}, t_J, the costs there, P(S > t_J) and the density.
-    """
-
+    # d_J and d_{J+1}
     waiting: sp.Symbol
     waiting_next: sp.Symbol
-    piece_price: sp.Symbol
-    piece_price_next: sp.Symbol
-    square_price: sp.Symbol
-    before_price: sp.Symbol
-    later_price: sp.Symbol
-    cost_slopes: tuple[sp.Symbol, ...]
-    piece_next: sp.Symbol
-    density: sp.Expr
+    # ξ_J and ξ_{J+1}
+    piece_adjoint: sp.Symbol
+    piece_adjoint_next: sp.Symbol
+    # W, α_{J+1} and χ_J
+    square_adjoint: sp.Symbol
+    before_adjoint: sp.Symbol
+    later_adjoint: sp.Symbol
+    cost_slopes: tuple[sp.Symbol, ...]  # The derivative in t, at t_J, of each cost of the discipline
+    piece_next: sp.Symbol  # E[Y_{J+1}]
+    density: sp.Expr  # The density of S at t_J, in which the slope is linear
+    # ∂E[T]/∂t_J; beside the symbols above it contains t_{J−1}, t_J, the costs there, P(S > t_J) and the density
     slope: sp.Expr
 
 
-@remembered
+@cached
 def boundary_slope(*, last: bool = False, discipline: Discipline = RESTORING) -> BoundarySlope:
-    """Differentiate what levels J and J + 1 contribute, at the prices of what they pass on, in t_J.
+    """Differentiate what levels J and J + 1 contribute, at the adjoints of what they pass on, in t_J.
 
     Parameters
     ----------
@@ -225,122 +190,25 @@ def boundary_slope(*, last: bool = False, discipline: Discipline = RESTORING) ->
     >>> sp.expand(boundary_slope().slope - boundary_slope(last=True).slope)
     0
     """
-    prices = sp.symbols("d_J d_next xi_J xi_next W alpha_next chi_J", real=True)
-    waiting, waiting_next, piece_price, piece_price_next, square_price, before_price, later_price = prices
+    adjoints = sp.symbols("d_J d_next xi_J xi_next W alpha_next chi_J", real=True)
+    waiting, waiting_next, piece_adjoint, piece_adjoint_next, square_adjoint, before_adjoint, later_adjoint = adjoints
     piece_next, moving = sp.Symbol("Y_next", nonnegative=True), _MovingBoundary.of(level, discipline, "here")
     above, below = (level_terms(level + step, last=last and step == 1, discipline=discipline) for step in (0, 1))
     passed_on = (
         above.probability * waiting
         + below.probability * waiting_next
-        + above.piece_mean * piece_price
-        + below.piece_mean * piece_price_next
-        + (above.piece_square + below.piece_square) * square_price
-        + discipline.passed(level) * (before_price + later_price)
-        + discipline.passed(level + 1) * later_price  # none has a price beyond a last level
+        + above.piece_mean * piece_adjoint
+        + below.piece_mean * piece_adjoint_next
+        + (above.piece_square + below.piece_square) * square_adjoint
+        + discipline.passed(level) * (before_adjoint + later_adjoint)
+        + discipline.passed(level + 1) * later_adjoint  # none has an adjoint beyond a last level
     )
     slope = moving.slope(passed_on)
     moment = UpperMoment(1, attained(level))
     ((known,),) = sp.linsolve([below.piece_mean - piece_next], [moment])
     density = Density(attained(level))
-    slope = sp.collect(sp.expand(slope.subs(moment, known)), [density, tail(attained(level)), square_price])
-    return BoundarySlope(*prices, moving.cost_slopes, piece_next, density, slope)  # type: ignore[call-arg]  # seven prices
-
-
-@dataclass(frozen=True)
-class PieceIntegrands:
-    """p_n, E[Y_n] and E[Y_n²] of a level with equal quanta as integrals over the level, and their derivatives in θ.
-
-    Differences of partial moments lose all digits at levels far out; these integrals over one quantum do not.
-
-    Attributes
-    ----------
-    number, fraction : Symbol
-        The level n, a real number, and the part v of it, 0 < v < 1, over which is to be integrated.
-    point, start : Expr
-        u = (n − 1 + v) θ and t_{n−1} = (n − 1) θ.
-    costs, cost_slopes : tuple of pairs of Symbol
-        Each cost of the discipline and its derivative in t, at t_{n−1} and at t_n.
-    tail, density, density_slope : Symbol
-        P(S > u), the density of S at u and its derivative there.
-    start_tail, start_density, end_tail, end_density : Symbol
-        The first two at t_{n−1} and at t_n.
-    probability, piece_mean, piece_square : Expr
-        Integrands.
-    probability_slope, piece_mean_slope, piece_square_slope : Expr
-        Their derivatives in θ for given n and v.
-    """
-
-    number: sp.Symbol
-    fraction: sp.Symbol
-    point: sp.Expr
-    start: sp.Expr
-    costs: tuple[tuple[sp.Symbol, sp.Symbol], ...]
-    cost_slopes: tuple[tuple[sp.Symbol, sp.Symbol], ...]
-    tail: sp.Symbol
-    density: sp.Symbol
-    density_slope: sp.Symbol
-    start_tail: sp.Symbol
-    start_density: sp.Symbol
-    end_tail: sp.Symbol
-    end_density: sp.Symbol
-    probability: sp.Expr
-    piece_mean: sp.Expr
-    piece_square: sp.Expr
-    probability_slope: sp.Expr
-    piece_mean_slope: sp.Expr
-    piece_square_slope: sp.Expr
-
-
-def piece_integrands(discipline: Discipline = RESTORING) -> PieceIntegrands:
-    """`PieceIntegrands`; E[y(W)^m ; S > t] is y(0)^m P(S > t) and the integral of dy(w)^m/dw P(S > t + w) over (0, θ).
-
-    W = min(S − t, θ) is the service in the level, and y(W) the piece; what follows the service of a job that goes on
-    is added.
-
-    Examples
-    --------
-    >>> terms = piece_integrands()
-    >>> terms.piece_mean
-    F_start*c_start + Fbar*theta
-    """
-    number, fraction = sp.symbols("n v", positive=True)
-    names = sp.symbols("Fbar f df F_start f_start F_end f_end", real=True)
-    survival, density, density_slope, start_tail, start_density, end_tail, end_density = names
-    costs, cost_slopes = (
-        tuple(sp.symbols(f"{mark}{family}_start {mark}{family}_end", real=True) for family in discipline.costs)
-        for mark in ("", "d")
-    )
-    ends = ((number - 1) * quantum, number * quantum)
-    point = (number - 1 + fraction) * quantum
-    named = {attained(level - 1): ends[0], attained(level): ends[1]}
-    for family, pair in zip(discipline.costs, costs, strict=True):
-        named |= {family[level - 1]: pair[0], family[level]: pair[1]}
-    served = sp.Dummy("w")
-    here = sp.expand(discipline.completing(level).subs(named).subs(service, ends[0] + served))
-    at_end = here.subs(served, quantum)
-    gone_on = at_end + discipline.after_service(level).subs(named)
-
-    def moment(order: int) -> sp.Expr:
-        power = here**order
-        within = (
-            power.subs(served, 0) * start_tail
-            + quantum * power.diff(served).subs(served, fraction * quantum) * survival
-        )
-        return sp.expand(within + sp.expand(gone_on**order - at_end**order) * end_tail)
-
-    values = (quantum * density, moment(1), moment(2))
-    rates = {
-        quantum: sp.S.One,
-        survival: -density * point.diff(quantum),
-        density: density_slope * point.diff(quantum),
-        start_tail: -start_density * ends[0].diff(quantum),
-        end_tail: -end_density * ends[1].diff(quantum),
-    }
-    for pair, slopes_here in zip(costs, cost_slopes, strict=True):
-        for cost, cost_slope, end in zip(pair, slopes_here, ends, strict=True):
-            rates[cost] = cost_slope * end.diff(quantum)
-    slopes = (sp.Add(*(value.diff(symbol) * rate for symbol, rate in rates.items())) for value in values)
-    return PieceIntegrands(number, fraction, point, ends[0], costs, cost_slopes, *names, *values, *slopes)  # type: ignore[call-arg]
+    slope = sp.collect(sp.expand(slope.subs(moment, known)), [density, tail(attained(level)), square_adjoint])
+    return BoundarySlope(*adjoints, moving.cost_slopes, piece_next, density, slope)  # type: ignore[call-arg]  # seven adjoints
 
 
 def service_density(point: sp.Expr) -> sp.Expr:
@@ -360,7 +228,7 @@ def _waiting_inputs(terms: ResponseTerms) -> dict[str, sp.Basic]:
     return {"arrival_rate": arrival_rate, **{name: getattr(terms, name) for name in names}}
 
 
-def waiting_prices_formula() -> Formula:
+def waiting_adjoints_formula() -> Formula:
     """The partial derivatives of d_j in the sums it is made of."""
     slopes = waiting_slopes()
     outputs = {name: getattr(slopes, name) for name in ("work_before", "work", "before", "crossings")}
@@ -390,11 +258,11 @@ def boundary_formula() -> Formula:
         "density": terms.density,
         "waiting": terms.waiting,
         "waiting_next": terms.waiting_next,
-        "piece_price": terms.piece_price,
-        "piece_price_next": terms.piece_price_next,
-        "square_price": terms.square_price,
-        "before_price": terms.before_price,
-        "later_price": terms.later_price,
+        "piece_adjoint": terms.piece_adjoint,
+        "piece_adjoint_next": terms.piece_adjoint_next,
+        "square_adjoint": terms.square_adjoint,
+        "before_adjoint": terms.before_adjoint,
+        "later_adjoint": terms.later_adjoint,
         "piece_next": terms.piece_next,
     }
     return Formula(inputs, {"slope": terms.slope})
@@ -419,17 +287,6 @@ def level_slopes_formula(last: bool) -> Formula:
     }
     names = ("probability", "piece_mean", "piece_square")
     return Formula(inputs, {name: getattr(terms, name) for name in names})
-
-
-def piece_formula() -> Formula:
-    """What is integrated over a level for p_n, E[Y_n] and E[Y_n²], and the derivatives of the three in θ."""
-    terms = piece_integrands()
-    names = ("number", "fraction", "tail", "density", "density_slope", "start_tail", "start_density")
-    inputs = {name: getattr(terms, name) for name in names}
-    inputs |= {"cost": terms.costs[0][0], "cost_slope": terms.cost_slopes[0][0]}
-    values = ("probability", "piece_mean", "piece_square")
-    outputs = {name: getattr(terms, name) for name in (*values, *(f"{name}_slope" for name in values))}
-    return Formula({"quantum": quantum, **inputs}, outputs)
 
 
 def density_formula() -> Formula:

@@ -23,34 +23,20 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Remainder:
-    """Bounds of what the levels beyond J add, in M_0 … M_3 of S at t = t_J = Jθ.
+    """Bounds of what the levels beyond J add, in M_0 … M_3 of S at t = t_J = Jθ."""
 
-    Attributes
-    ----------
-    intercept, slope : Symbol
-        κ₀ and κ₁.
-    work, squares, crossings, before : Symbol
-        E[X_J], Σ_{r≤J} E[Y_r²], Σ_{r≤J} a_{r−1} E[Y_r], and a_J.
-    weight : Symbol
-        Σ_{j≤J} p_j ∂d_j/∂Q, by which E[T] grows with a further square.
-    most_work : Expr
-        Upper bound of E[S^eff].
-    most : Expr
-        Upper bound of what is missing in E[T], where λ times `most_work` is below one.
-    least : Expr
-        Lower bound of the same, in a stable queue, if the restore costs are on the line from t_{J−1} on.
-    """
-
+    # κ₀ and κ₁
     intercept: sp.Symbol
     slope: sp.Symbol
+    # E[X_J], Σ_{r≤J} E[Y_r²], Σ_{r≤J} a_{r−1} E[Y_r], and a_J
     work: sp.Symbol
     squares: sp.Symbol
     crossings: sp.Symbol
     before: sp.Symbol
-    weight: sp.Symbol
-    most_work: sp.Expr
-    most: sp.Expr
-    least: sp.Expr
+    weight: sp.Symbol  # Σ_{j≤J} p_j ∂d_j/∂Q, by which E[T] grows with a further square
+    most_work: sp.Expr  # Upper bound of E[S^eff]
+    most: sp.Expr  # Upper bound of what is missing in E[T], where λ times `most_work` is below one
+    least: sp.Expr  # Lower bound of the same, in a stable queue, if the restore costs are on the line from t_{J−1} on
 
 
 def remainder() -> Remainder:

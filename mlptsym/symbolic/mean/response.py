@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, level, restore_cost, service
 from mlptsym.symbolic.mean.waiting import delay_with_new_arrivals, linear_root, waiting_time, work_balance
@@ -41,7 +41,7 @@ def fcfs_response_time() -> sp.Expr:
     return mean_response_time(1)
 
 
-@remembered
+@cached
 def mean_response_time(levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """E[T] of MLPT with ``levels`` levels at boundaries t_1 < … < t_{k−1}, eqs. (26)–(28).
 
@@ -62,28 +62,17 @@ def mean_response_time(levels: int, discipline: Discipline = RESTORING) -> sp.Ex
 
 @dataclass(frozen=True)
 class LevelTerms:
-    """What one level contributes, in M_n at its two ends t_{r−1}, t_r, its restore cost c_{r−1} and a_{r−1}.
+    """What one level contributes, in M_n at its two ends t_{r−1}, t_r, its restore cost c_{r−1} and a_{r−1}."""
 
-    Attributes
-    ----------
-    probability : Expr
-        p_r, the probability to complete here.
-    piece_mean, piece_square : Expr
-        E[Y_r] and E[Y_r²].
-    served_mean : Expr
-        E[min(S, t_r)].
-    completed_service : Expr
-        E[S ; complete here].
-    """
-
-    probability: sp.Expr
+    probability: sp.Expr  # p_r, the probability to complete here
+    # E[Y_r] and E[Y_r²]
     piece_mean: sp.Expr
     piece_square: sp.Expr
-    served_mean: sp.Expr
-    completed_service: sp.Expr
+    served_mean: sp.Expr  # E[min(S, t_r)]
+    completed_service: sp.Expr  # E[S ; complete here]
 
 
-@remembered
+@cached
 def level_terms(index: sp.Expr, *, last: bool = False, discipline: Discipline = RESTORING) -> LevelTerms:
     """`LevelTerms` of level ``index``, which may be symbolic; ``last`` for the level that runs to completion."""
     start, end = attained(index - 1), attained(index, last=last)
@@ -109,23 +98,14 @@ class CarriedSums:
 
     which contain M_0 and D at the boundaries only, and takes the added terms off again where it needs the sums
     themselves.
-
-    Attributes
-    ----------
-    excess : Symbol
-        D at the end of the level.
-    before : Symbol
-        a_{J}, service and costs before level J + 1.
-    crossing_step, square_step : Expr
-        U_{J+1} − U_J and V_{J+1} − V_J.
-    crossing_end, square_end : Expr
-        Σ_{r≤J+1} a_{r−1} E[Y_r] − U_{J+1} and Σ_{r≤J+1} E[Y_r²] − V_{J+1}.
     """
 
-    excess: sp.Symbol
-    before: sp.Symbol
+    excess: sp.Symbol  # D at the end of the level
+    before: sp.Symbol  # a_{J}, service and costs before level J + 1
+    # U_{J+1} − U_J and V_{J+1} − V_J
     crossing_step: sp.Expr
     square_step: sp.Expr
+    # Σ_{r≤J+1} a_{r−1} E[Y_r] − U_{J+1} and Σ_{r≤J+1} E[Y_r²] − V_{J+1}
     crossing_end: sp.Expr
     square_end: sp.Expr
 
@@ -165,14 +145,6 @@ class ResponseTerms:
 
     With the carried sums (all symbols of this class) of work_before = E[X_{j−1}], work = E[X_j], before = a_{j−1},
     squares = Σ_r E[Y_r²] over all levels and crossings = Σ_{r≤j} a_{r−1} E[Y_r]:
-
-    Attributes
-    ----------
-    waiting : Expr
-        d_j.
-    weight, offset : Expr
-        The same split as squares · weight + offset, so that one pass over the levels suffices though squares is known
-        only at its end.
     """
 
     work_before: sp.Symbol
@@ -180,7 +152,9 @@ class ResponseTerms:
     before: sp.Symbol
     squares: sp.Symbol
     crossings: sp.Symbol
-    waiting: sp.Expr
+    waiting: sp.Expr  # d_j
+    # The same split as squares · weight + offset, so that one pass over the levels suffices though squares is known
+    # only at its end
     weight: sp.Expr
     offset: sp.Expr
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import (
     arrival_rate,
@@ -42,44 +42,33 @@ def two_level_response_time(restore: sp.Expr | None = None) -> sp.Expr:
     restore : Expr, optional
         The restore cost c(θ); γ θ, the paper's, unless given.
     """
-    price = preemption_cost * quantum if restore is None else restore
-    return mean_response_time(2).subs({restore_cost(1): price, attained(1): quantum})
+    due = preemption_cost * quantum if restore is None else restore
+    return mean_response_time(2).subs({restore_cost(1): due, attained(1): quantum})
 
 
 @dataclass(frozen=True)
 class TwoLevelTerms:
-    """T′(x) and its parts, as expressions in the symbols held here.
+    """T′(x) and its parts, as expressions in the symbols held here."""
 
-    Attributes
-    ----------
-    service, service_slope : Symbol
-        q(x) and q′(x), one-sided at ℓ_C.
-    restore, restore_slope : Symbol
-        c(θ) and dc/dθ at θ = q(x).
-    tail, hazard : Symbol
-        F̄_L(x) and h_L(x).
-    first, second : Symbol
-        M_1 and M_2 of S at q(x).
-    A, B : Expr
-        The terms of eq. (30), T′ = F̄_L (A − B h_L), in the symbols above, λ, E[S] and E[S²].
-    derivative : Expr
-        T′(x).
-    """
-
+    # q(x) and q′(x), one-sided at ℓ_C
     service: sp.Symbol
     service_slope: sp.Symbol
+    # c(θ) and dc/dθ at θ = q(x)
     restore: sp.Symbol
     restore_slope: sp.Symbol
+    # F̄_L(x) and h_L(x)
     tail: sp.Symbol
     hazard: sp.Symbol
+    # M_1 and M_2 of S at q(x)
     first: sp.Symbol
     second: sp.Symbol
+    # The terms of eq. (30), T′ = F̄_L (A − B h_L), in the symbols above, λ, E[S] and E[S²].
     A: sp.Expr
     B: sp.Expr
-    derivative: sp.Expr
+    derivative: sp.Expr  # T′(x)
 
 
-@remembered
+@cached
 def two_level_terms() -> TwoLevelTerms:
     """Differentiate T(x) = E[T(q(x))] and collect A and B from the result.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, service
 from mlptsym.symbolic.model.moments import Indicator, expectation, tail
 from mlptsym.symbolic.policies.algorithm import boundaries, effective_size, piece, service_before, work_through
@@ -100,7 +100,7 @@ def work_balance(wait: sp.Expr, work_mean: sp.Expr, work_square: sp.Expr, lower_
     return -2 * wait + arrival_rate * (2 * wait * work_mean + work_square) + arrival_rate * lower_squares
 
 
-@remembered
+@cached
 def merged_wait_by_pieces(index: int, levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """d_J by the route of piecewise work: the root of `work_balance`."""
     wait = sp.Dummy("d_J", positive=True)
@@ -126,7 +126,7 @@ def delay_with_new_arrivals(wait: sp.Expr, before: sp.Expr, interrupting: sp.Exp
     return linear_root(wait + arrival_rate * (total + before) * interrupting - total, total)
 
 
-@remembered
+@cached
 def waiting_time(index: int, levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """d_j, the mean total waiting time of a job that completes in level ``index`` of ``levels``, eq. (23)."""
     interrupting = merged_work(index - 1, levels, discipline)

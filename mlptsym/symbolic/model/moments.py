@@ -14,7 +14,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import ArgumentIndexError
 
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import service
 
 __all__ = ["Density", "Indicator", "UpperMoment", "expectation", "mean", "on_interval", "tail"]
@@ -150,7 +150,7 @@ def expectation(expression: Any, breakpoints: Sequence[Any], variable: sp.Symbol
     return _expectation(sp.sympify(expression, strict=True), points, variable)
 
 
-@remembered
+@cached
 def _expectation(expression: sp.Expr, points: tuple[sp.Expr, ...], variable: sp.Symbol) -> sp.Expr:
     result = sp.S.Zero
     for lower, upper in pairwise(points):

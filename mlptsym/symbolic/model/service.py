@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import age, size, slowdown_factor, slowdown_threshold
 from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation
@@ -32,7 +32,7 @@ def service_rate(attained_work: sp.Expr = age) -> sp.Expr:
     return sp.Piecewise((1, attained_work < slowdown_threshold), (slowdown_factor, True))
 
 
-@remembered
+@cached
 def service_time(work: sp.Expr = size) -> sp.Expr:
     """Service time q(work) of an intrinsic size, eq. (3): the reciprocal of the service rate, integrated over the work.
 
@@ -62,7 +62,7 @@ def service_time_inverse(attained: sp.Expr) -> sp.Expr:
     )
 
 
-@remembered
+@cached
 def service_upper_moment(order: int, point: sp.Expr, *, slowed: bool) -> sp.Expr:
     """Upper partial moment E[q(L)^order ; L > point] in upper partial moments of L.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.formula import Formula
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "logarithm",
     "moment_defects",
     "point",
-    "potential_defect",
+    "antiderivative_defect",
     "start_by_shape",
 ]
 
@@ -33,49 +33,23 @@ point = sp.Symbol("x", nonnegative=True)
 
 @dataclass(frozen=True)
 class LawFormulas:
-    """The formulas of a law of the intrinsic size L, in the symbols of its parameters.
+    """The formulas of a law of the intrinsic size L, in the symbols of its parameters."""
 
-    Attributes
-    ----------
-    name : str
-        The law's name.
-    parameters : tuple of Symbol
-        Its parameters, named as the fields of the class of that name.
-    density : Expr
-        f(x) inside the support.
-    closed_moment : callable
-        n ↦ E[L^n ; L > x] inside the support.
-    moment : callable
-        n ↦ E[L^n], for those n where it is finite.
-    support : pair of Expr
-        The ends of the support.
-    moment_limit : Expr
-        E[L^n] is finite exactly for n below this (∞ for laws with all moments).
-    potential : callable or None
-        n ↦ a function with derivative −x^n f(x) that stays finite where E[L^n] is infinite; differences of it are
-        partial moments over an interval.  ``None`` where `closed_moment` serves.
-    conditions : tuple of (Symbol, Expr)
-        Relations between parameters that the proofs may use.
-    density_start : Expr or None
-        The limit of the density at 0 where substitution does not give it.
-    textbook : Expr
-        The density as a textbook writes it, which the ledger holds against ``density``.
-    latex : str
-        The same for readers.
-    """
-
-    name: str
-    parameters: tuple[sp.Symbol, ...]
-    density: sp.Expr
-    closed_moment: Callable[[int], sp.Expr]
-    moment: Callable[[int], sp.Expr]
-    support: tuple[sp.Expr, sp.Expr] = (sp.S.Zero, sp.oo)
-    moment_limit: sp.Expr = sp.oo
-    potential: Callable[[int], sp.Expr] | None = None
-    conditions: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
-    density_start: sp.Expr | None = None
+    name: str  # The law's name
+    parameters: tuple[sp.Symbol, ...]  # Its parameters, named as the fields of the class of that name
+    density: sp.Expr  # f(x) inside the support
+    closed_moment: Callable[[int], sp.Expr]  # n ↦ E[L^n ; L > x] inside the support
+    moment: Callable[[int], sp.Expr]  # n ↦ E[L^n], for those n where it is finite
+    support: tuple[sp.Expr, sp.Expr] = (sp.S.Zero, sp.oo)  # The ends of the support
+    moment_limit: sp.Expr = sp.oo  # E[L^n] is finite exactly for n below this (∞ for laws with all moments)
+    # n ↦ a function with derivative −x^n f(x) that stays finite where E[L^n] is infinite; differences of it are
+    # partial moments over an interval.  ``None`` where `closed_moment` serves.
+    antiderivative: Callable[[int], sp.Expr] | None = None
+    conditions: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()  # Relations between parameters that the proofs may use
+    density_start: sp.Expr | None = None  # The limit of the density at 0 where substitution does not give it
+    # The density as a textbook writes it, which the ledger holds against ``density``
     textbook: sp.Expr = field(kw_only=True)
-    latex: str = field(kw_only=True)
+    latex: str = field(kw_only=True)  # The same for readers
 
     def density_everywhere(self) -> sp.Expr:
         """f(x) for every x ≥ 0, with its right limit at the lower end of the support."""
@@ -128,14 +102,14 @@ def moment_defects(law: LawFormulas, order: int) -> MomentDefects:
     )
 
 
-def potential_defect(law: LawFormulas, order: int) -> sp.Expr:
-    """d/dx of the law's potential, plus x^n f(x); zero if and only if its differences are partial moments."""
-    if law.potential is None:
-        raise ValueError(f"{law.name} has no potential beside its closed moments")
-    return _proved_form((sp.diff(law.potential(order), point) + point**order * law.density).doit())
+def antiderivative_defect(law: LawFormulas, order: int) -> sp.Expr:
+    """d/dx of the law's antiderivative, plus x^n f(x); zero if and only if its differences are partial moments."""
+    if law.antiderivative is None:
+        raise ValueError(f"{law.name} has no antiderivative beside its closed moments")
+    return _proved_form((sp.diff(law.antiderivative(order), point) + point**order * law.density).doit())
 
 
-@remembered
+@cached
 def _proved_form(expression: sp.Expr) -> sp.Expr:
     """The expression with point masses evaluated, logarithms of positive quantities split, and simplified."""
     inside = sp.Dummy("x", positive=True)
@@ -147,7 +121,7 @@ def _proved_form(expression: sp.Expr) -> sp.Expr:
     return sp.simplify(sp.together(terms))
 
 
-@remembered
+@cached
 def _limit(expression: sp.Expr, end: sp.Expr, law: LawFormulas) -> sp.Expr:
     """One-sided limit at an end of the support, by substitution where the expression is continuous there."""
     value = expression.subs(point, end)
@@ -195,17 +169,17 @@ def law_formula(law: Any, lengths: tuple[int, ...], wanted: str, *orders: int) -
     lengths : tuple of int
         How many numbers a parameter that is a sequence has.
     wanted : str
-        ``moments``: E[L^n ; L > x]; ``potentials``: the same with the law's potential in place of n ≥ 2; ``density``:
+        ``moments``: E[L^n ; L > x]; ``antiderivatives``: the same with the antiderivative for n ≥ 2; ``density``:
         f(x) everywhere; ``hazard``: f(x) and the first two moments in one, so that they share what they have in
         common; ``smooth``: tail, density and its derivative inside the support.
     orders : int
         n, for the first two.
     """
     formulas: LawFormulas = law.formulas(*lengths)
-    moment, potential = formulas.upper_moment, formulas.potential or formulas.upper_moment
+    moment, antiderivative = formulas.upper_moment, formulas.antiderivative or formulas.upper_moment
     outputs = {
         "moments": lambda: {f"moment_{n}": moment(n) for n in orders},
-        "potentials": lambda: {f"moment_{n}": (moment if n < 2 else potential)(n) for n in orders},
+        "antiderivatives": lambda: {f"moment_{n}": (moment if n < 2 else antiderivative)(n) for n in orders},
         "density": lambda: {"density": formulas.density_everywhere()},
         "hazard": lambda: {"density": formulas.density_everywhere(), "tail": moment(0), "first": moment(1)},
         "log_density": lambda: {"log_density": logarithm(formulas.density)},

@@ -98,26 +98,18 @@ class GittinsIndex(sp.Function):
 
 @dataclass(frozen=True)
 class EfficiencyDefects:
-    """Expressions that are all zero: J is the mean of the hazard over (a, a + Δ), weighted with the tail.
+    """Expressions that are all zero: J is the mean of the hazard over (a, a + Δ), weighted with the tail."""
 
-    Attributes
-    ----------
-    completed_slope, served_slope : Expr
-        ∂/∂Δ of numerator and denominator, less h(a + Δ) P(S > a + Δ) and P(S > a + Δ).
-    completed_start, served_start : Expr
-        Numerator and denominator at Δ = 0.  With the two slopes: J = ∫ h P(S > t) dt / ∫ P(S > t) dt over (a, a + Δ).
-    slope : Expr
-        ∂J/∂Δ, less P(S > a + Δ) (h(a + Δ) − J) / E[min(S − a, Δ) ; S > a].  Hence J(a, Δ) = h(a + Δ) wherever J is
-        stationary, and where h falls strictly on (a, ∞), J, a mean of larger values, falls in Δ.
-    start : Expr
-        lim J as Δ → 0, less h(a).  So G(a) = h(a) and Δ*(a) = 0 if the hazard falls strictly from a on (lemma 4.1).
-    """
-
+    # ∂/∂Δ of numerator and denominator, less h(a + Δ) P(S > a + Δ) and P(S > a + Δ)
     completed_slope: sp.Expr
     served_slope: sp.Expr
+    # Numerator and denominator at Δ = 0.  With the two slopes: J = ∫ h P(S > t) dt / ∫ P(S > t) dt over (a, a + Δ).
     completed_start: sp.Expr
     served_start: sp.Expr
+    # ∂J/∂Δ, less P(S > a + Δ) (h(a + Δ) − J) / E[min(S − a, Δ) ; S > a].  Hence J(a, Δ) = h(a + Δ) wherever J is
+    # stationary, and where h falls strictly on (a, ∞), J, a mean of larger values, falls in Δ.
     slope: sp.Expr
+    # lim J as Δ → 0, less h(a).  So G(a) = h(a) and Δ*(a) = 0 if the hazard falls strictly from a on (lemma 4.1).
     start: sp.Expr
 
 
@@ -154,18 +146,10 @@ def under_law(expression: sp.Expr, law: LawFormulas) -> sp.Expr:
 
 @dataclass(frozen=True)
 class ClosedIndex:
-    """Index and quantum in closed form.
+    """Index and quantum in closed form."""
 
-    Attributes
-    ----------
-    index : Expr
-        G(a) = h(a), a function of ``age``.
-    quantum : Expr
-        Δ*(a): ∞ where the hazard is constant and 0 where it falls strictly.
-    """
-
-    index: sp.Expr
-    quantum: sp.Expr
+    index: sp.Expr  # G(a) = h(a), a function of ``age``
+    quantum: sp.Expr  # Δ*(a): ∞ where the hazard is constant and 0 where it falls strictly
 
 
 def closed_index(law: LawFormulas, assuming: Mapping[sp.Symbol, sp.Expr] | None = None) -> ClosedIndex:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import mlptsym as mq
 from mlptsym.laws.base import SizeLaw
 from mlptsym.numeric.mean.gradient import quantum_slopes, response_gradient
-from mlptsym.symbolic.mean.gradient import boundary_slope, level_slopes, piece_integrands, waiting_slopes
+from mlptsym.symbolic.mean.gradient import boundary_slope, level_slopes, waiting_slopes
+from mlptsym.symbolic.mean.level_integrals import piece_integrands
 from mlptsym.symbolic.model.moments import Density
 
 PARAMETERS = {
@@ -200,7 +201,7 @@ def test_the_slope_at_a_boundary_is_linear_in_the_density() -> None:
     assert sp.Poly(terms.slope, terms.density).degree() == 1
 
 
-def test_price_of_the_wait_for_a_square_is_the_weight() -> None:
+def test_adjoint_of_the_wait_for_a_square_is_the_weight() -> None:
     slopes = waiting_slopes()
     assert sp.simplify(slopes.squares - slopes.terms.weight) == 0
     assert sp.simplify(slopes.crossings - 2 * slopes.terms.weight) == 0

@@ -122,9 +122,9 @@ def test_restore_cost():
 def test_potentials_differ_by_partial_moments():
     queue = Queue(Lomax(2.5, 3.0), 0.1, THRESHOLD, FACTOR)
     attained = np.array([0.5, 2.0, 4.0])
-    ordinary, potential = queue.service_moments(attained), queue.service_moments(attained, potential=True)
-    assert np.diff(potential[2]) == pytest.approx(np.diff(ordinary[2]), rel=1e-12)
-    assert np.isfinite(potential[3]).all()
+    ordinary, antiderivative = queue.service_moments(attained), queue.service_moments(attained, antiderivative=True)
+    assert np.diff(antiderivative[2]) == pytest.approx(np.diff(ordinary[2]), rel=1e-12)
+    assert np.isfinite(antiderivative[3]).all()
     assert (ordinary[3] == math.inf).all()
 
 

@@ -16,16 +16,8 @@ from mlptsym.ledger.paper.notation import F
 from mlptsym.ledger.sections.distribution.pieces import MOST_LEVELS
 from mlptsym.ledger.sections.waiting.tagged_job import total_delay
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, boundary, cost, restore_cost, service, unload_time
-from mlptsym.symbolic.distribution.transform import (
-    PartialTransform,
-    argument,
-    moment_terms,
-    piece_moments,
-    response_moments,
-    response_transform,
-    served_moments,
-    stretched,
-)
+from mlptsym.symbolic.distribution.moments import moment_terms, piece_moments, response_moments, served_moments
+from mlptsym.symbolic.distribution.transform import PartialTransform, argument, response_transform, stretched
 from mlptsym.symbolic.mean.response import mean_response_time
 from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, tail
 from mlptsym.symbolic.policies.algorithm import boundaries, piece, service_before, work_through

@@ -15,7 +15,7 @@ from mlptsym.ledger.paper.notation import J, beta, ell_C, gamma, theta
 from mlptsym.ledger.paper.setting import Setting
 from mlptsym.ledger.sections.policy import added_by_a_level
 from mlptsym.ledger.sections.waiting.pieces import ends
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import age, boundary, cost
 from mlptsym.symbolic.mean.many_levels import demotions, overhead, overhead_leading_term, overhead_next_term
 from mlptsym.symbolic.model.memory import linear, restore_cost_at
@@ -162,7 +162,7 @@ def check_exponential_overhead(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     )
 
 
-@remembered
+@cached
 def leading_over_exact() -> arb:
     """γE[S²]/(2θ) over E[H_∞] at θ = 3E[L], ℓ_C = 6E[L]: 160 levels one by one, the rest bounded by an integral."""
     levels = 160

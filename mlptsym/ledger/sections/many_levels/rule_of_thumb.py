@@ -14,7 +14,7 @@ from mlptsym.ledger.paper.notation import gamma, lam
 from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.ledger.paper.setting import Setting
 from mlptsym.numeric.optimal.optimum import rule_of_thumb
-from mlptsym.symbolic.algebra.cached import remembered
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.mean.many_levels import rule_of_thumb_quantum
 from mlptsym.symbolic.mean.two_levels import two_level_terms
 from mlptsym.symbolic.model.moments import mean
@@ -62,7 +62,7 @@ Window = tuple[tuple[int, ...], tuple[int, ...]]
 Jump = tuple[arb, arb, arb]
 
 
-@remembered
+@cached
 def jumps() -> dict[int, Jump]:
     """A⁻/B⁻, h_L and A⁺/B⁺ at ℓ_C = 3E[L] … 8E[L]."""
     terms = two_level_terms()
