@@ -81,6 +81,7 @@ from mlptsym.likelihood import Sample
 from mlptsym.numeric.certified.branch_and_bound import certified_minimum
 from mlptsym.numeric.distribution.percentiles import LevelDistribution, ResponseTimeDistribution
 from mlptsym.numeric.mean.gradient import quantum_slopes, response_gradient
+from mlptsym.numeric.mean.response import LevelTable
 from mlptsym.numeric.optimal.objectives import best_quantum_for, mean_slowdown
 from mlptsym.numeric.optimal.unequal import best_boundaries_by_level
 from mlptsym.runtime.runner import find_notebooks, plan_figures
@@ -117,6 +118,7 @@ def _distribution() -> ResponseTimeDistribution:
 FIT = Later(_fit)
 SCALE = Later(lambda: _fit().recommendation.scale)
 DISTRIBUTION = Later(_distribution)
+TABLE = Later(lambda: mq.level_table(QUEUE, MLPT))
 LEVEL = Later(lambda: _distribution().by_level[0])
 RESULT = Later(lambda: mq.simulate(QUEUE, MLPT, jobs=20, warmup=2, seeds=2))
 
@@ -258,6 +260,7 @@ CALLS = _by_name(
     Call(mq.mean_response_time, {"queue": QUEUE, "policy": MLPT}, names=("lazy", "quantum")),
     Call(mq.solve, {"queue": QUEUE, "policy": MLPT}, names=("lazy", "quantum")),
     Call(mq.level_table, {"queue": QUEUE, "policy": MLPT}, names=("lazy", "quantum")),
+    Call(LevelTable.shortened, {"self": TABLE, "rows": 1}, fixed=("self",)),
     Call(mean_slowdown, {"queue": QUEUE, "policy": MLPT}, 20, names=("lazy", "quantum")),
     Call(mq.two_level_terms, {"queue": QUEUE, "x": 1.0, "side": "left"}),
     Call(mq.gittins_index, {"queue": QUEUE, "ages": 1.0}, 20),

@@ -60,12 +60,12 @@ def print_rows(rows: Iterable[tuple[str, str]]) -> None:
         typer.echo(f"{name:<{width}}  {value}")
 
 
-def print_table(columns: Mapping[str, Any], longest: int) -> None:
-    """Numbers in columns below their names, of which at most ``longest`` rows are shown."""
-    count = len(next(iter(columns.values())))
-    cells = [[name, *(format_number(value) for value in column[:longest])] for name, column in columns.items()]
+def print_table(columns: Mapping[str, Any]) -> None:
+    """Numbers, and texts as they stand, in columns below their names."""
+    cells = [
+        [name, *(value if isinstance(value, str) else format_number(value) for value in column)]
+        for name, column in columns.items()
+    ]
     widths = [max(map(len, column)) for column in cells]
     for row in zip(*cells, strict=True):
         typer.echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
-    if count > longest:
-        typer.echo(f"({count - longest} more levels; --json has them all)")

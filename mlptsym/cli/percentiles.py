@@ -89,6 +89,4 @@ def percentiles(
         ]
     )
     typer.echo()
-    print_table(
-        {"probability": chances, "within": answer["quantile"], "under FCFS": answer["fcfs"]}, longest=len(chances)
-    )
+    print_table({"probability": chances, "within": answer["quantile"], "under FCFS": answer["fcfs"]})

@@ -75,7 +75,7 @@ def response(
     if not finite:
         answer["reason"] = why_infinite(queue, chosen, solution)
     if json:
-        columns = ("level", "probability", "waiting_time", "response_time")
+        columns = ("level", "probability", "waiting_time", "response_time", "last_is_open")
         if by_level:
             answer["by_level"] = None if table is None else {name: getattr(table, name) for name in columns}
         print_json(answer)
@@ -95,15 +95,20 @@ def response(
     )
     if table is not None:
         typer.echo()
+        shown = table.shortened(LONGEST_TABLE)
+        names = [str(level) for level in shown.level.tolist()]
+        if shown.last_is_open:
+            names[-1] += " and beyond"
         print_table(
             {
-                "level": table.level,
-                "share of jobs": table.probability,
-                "waiting time": table.waiting_time,
-                "response time": table.response_time,
-            },
-            LONGEST_TABLE,
+                "level": names,
+                "share of jobs": shown.probability,
+                "waiting time": shown.waiting_time,
+                "response time": shown.response_time,
+            }
         )
+        if len(shown.level) < len(table.level):
+            typer.echo("(--json has every level)")
 
 
 @with_queue

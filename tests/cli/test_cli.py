@@ -128,7 +128,7 @@ def test_by_level_is_the_level_table(levels: str) -> None:
     table = mq.level_table(PAPER_QUEUE, mq.MLPT(quantum=300, levels=float(levels)))
     assert printed["by_level"] == {
         name: getattr(table, name).tolist() for name in ("level", "probability", "waiting_time", "response_time")
-    }
+    } | {"last_is_open": False}
     assert len(printed["by_level"]["level"]) >= 3
 
 
@@ -170,7 +170,10 @@ def test_the_table_for_people() -> None:
     table = out.split("\n\n")[1].splitlines()
     assert table[0].split() == ["level", "share", "of", "jobs", "waiting", "time", "response", "time"]
     assert table[1].split()[0] == "1"
-    assert "more levels" in table[-1]
+    assert table[-2].split()[:3] == ["40", "and", "beyond"]
+    assert "--json has every level" in table[-1]
+    shares = [float(line.split()[-3]) for line in table[1:-1]]
+    assert sum(shares) == pytest.approx(1.0, abs=1e-5)
     assert len(table) < 60
 
 

@@ -28,8 +28,8 @@ __all__ = ["LevelTable", "Solution", "level_table", "mean_response_time", "momen
 Floats = NDArray[np.float64]
 
 BLOCK_CELLS = 2**15
-# part of the jobs that may be beyond a table by level
-TOLD_APART = 1e-6
+# part of the jobs that a table by level need not tell
+UNTOLD = 1e-12
 # of infinitely many levels, in mean service times: shorter ones leave the range of a double
 SHORTEST = 1e-100
 REMAINDER = 1e-13
@@ -282,6 +282,8 @@ def _refuse_work(quanta: Floats, levels: Floats) -> None:
 class LevelTable:
     """Waiting and response times by the level in which a job completes; levels where none completes are left out.
 
+    The rows sum to the whole: the probabilities to one, and their products with ``response_time`` to E[T].
+
     Attributes
     ----------
     level : array of int
@@ -294,6 +296,8 @@ class LevelTable:
         E[T | J = j], eqs. (14), (27).
     mean_response_time : float
         E[T].
+    last_is_open : bool
+        Whether the last row stands for its level and all further ones together, of infinitely many.
     """
 
     level: NDArray[np.int64]
@@ -301,19 +305,42 @@ class LevelTable:
     waiting_time: Floats
     response_time: Floats
     mean_response_time: float
+    last_is_open: bool = False
+
+    def shortened(self, rows: int) -> LevelTable:
+        """The same with at most so many rows, >= 1, of which the last then stands for all levels it takes together.
+
+        Examples
+        --------
+        >>> from mlptsym import Exponential
+        >>> table = level_table(Queue(Exponential(1.0), arrival_rate=0.5), MLPT(quantum=0.5, levels=9))
+        >>> short = table.shortened(3)
+        >>> short.level.tolist(), short.last_is_open, round(float(short.probability.sum()), 12)
+        ([1, 2, 3], True, 1.0)
+        """
+        rows = validation.integer("rows", rows, at_least=1)
+        if len(self.level) <= rows:
+            return self
+        last = slice(rows - 1, None)
+        share = self.probability[last].sum()
+        waiting, response = (
+            np.append(column[: rows - 1], (self.probability[last] * column[last]).sum() / share)
+            for column in (self.waiting_time, self.response_time)
+        )
+        probability = np.append(self.probability[: rows - 1], share)
+        return LevelTable(self.level[:rows], probability, waiting, response, self.mean_response_time, True)
 
 
 def level_table(queue: Queue, policy: Policy) -> LevelTable:
     """`LevelTable` of a stable queue under a policy with one quantum or given quanta.
 
-    With infinitely many levels the table ends where the levels left out cannot be told from zero; a quantum for which
-    this takes too many is refused.
+    With infinitely many levels the table ends where the levels left out cannot be told from zero, or after 2²⁰ levels
+    with one row for all others.
 
     Raises
     ------
     ParameterError
-        If the queue is unstable or the mean infinite (there is no steady state to describe), for an array of quanta,
-        or for a quantum so short that more than a millionth of the jobs completes beyond the levels of the table.
+        If the queue is unstable or the mean infinite (there is no steady state to describe), or for an array of quanta.
 
     Examples
     --------
@@ -340,16 +367,16 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
     beyond = not closed and is_continuable(queue.size) and len(ends) == LONGEST_TABLE
     squares = np.array([_continued(queue, quantum).squares]) if beyond else sums.squares
     occupied = sums.probability[:, 0] > 0
-    if not math.isclose(float(sums.probability.sum()), 1.0, rel_tol=TOLD_APART):
-        allowed = f"so long that {len(ends)} levels hold all but {TOLD_APART:g} of the jobs, for a table by level"
-        validation.refuse("quantum", quantum, allowed)
     probability, waiting, completed, paid = (
         column[occupied, 0] for column in (sums.probability, sums.waiting(squares), sums.completed_service, sums.paid)
     )
-    return LevelTable(
-        np.flatnonzero(occupied) + 1,
-        probability,
-        waiting,
-        waiting + completed / probability + paid,
-        solution.mean_response_time,
-    )
+    level, response = np.flatnonzero(occupied) + 1, waiting + completed / probability + paid
+    rest = 0.0 if closed else float(queue.service_moments(ends[-1])[0])
+    is_open = rest > UNTOLD
+    if is_open:
+        level, served = np.append(level, len(ends) + 1), solution.effective_load / queue.arrival_rate
+        in_rest = (solution.mean_response_time - (probability * response).sum()) / rest
+        work_in_rest = (served - (probability * (response - waiting)).sum()) / rest
+        response, waiting = np.append(response, in_rest), np.append(waiting, in_rest - work_in_rest)
+        probability = np.append(probability, rest)
+    return LevelTable(level, probability, waiting, response, solution.mean_response_time, is_open)

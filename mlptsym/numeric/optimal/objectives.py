@@ -298,6 +298,9 @@ def mean_slowdown(queue: Queue, policy: Policy) -> float:
     if not math.isfinite(solution.mean_response_time):
         return math.inf
     table = level_table(queue, policy)
+    if table.last_is_open:
+        allowed = f"so long that the first {table.level[-2]} levels hold all jobs, for a mean slowdown"
+        validation.refuse("quantum", policy.quantum, allowed)  # type: ignore[union-attr]
     if policy.levels < math.inf:
         inner = policy.boundaries(math.inf)
     else:

@@ -261,11 +261,9 @@ def test_table_by_level(size, levels):
     assert (np.diff(table.level) > 0).all()
     assert (table.probability > 0).all()
     assert table.mean_response_time == mean_response_time(queue, MLPT(quantum=quantum, levels=levels))
-    if levels == math.inf and isinstance(size, Lomax):
-        return  # the table ends before the levels do
     assert table.probability.sum() == pytest.approx(1.0, rel=1e-12)
     assert (table.probability * table.response_time).sum() == pytest.approx(table.mean_response_time, rel=1e-11)
-    if levels == math.inf and isinstance(size, (LogNormal, Weibull, Gamma)):
+    if levels == math.inf and isinstance(size, (Lomax, LogNormal, Weibull, Gamma)):
         return  # thousands of levels at 50 digits
     with reference.digits():
         exact = reference.theorem(literal, reference.equal_boundaries(literal, quantum, levels))
@@ -275,6 +273,38 @@ def test_table_by_level(size, levels):
             assert abs(table.probability[row] / exact.p[level - 1] - 1) < 1e-11
             assert abs(table.waiting_time[row] / exact.d[level - 1] - 1) < 1e-11
             assert abs(table.response_time[row] / exact.response[level - 1] - 1) < 1e-11
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1e-4])
+@pytest.mark.parametrize(("shape", "quantum"), [(2.6, 1e-3), (4.5, 1e-4)])
+def test_the_last_row_holds_all_further_levels(shape, quantum, gamma):
+    """Σ p_j E[T | J = j] = E[T] where levels do not end; in the tail of a power law E[T | J = j] grows as j or j²."""
+    queue = Queue(Lomax(shape, 1.0), 0.5 / Lomax(shape, 1.0).mean, preemption_cost=gamma)
+    if gamma > 0:
+        queue = Queue(queue.size, queue.arrival_rate, preemption_cost=gamma, memory=SaturatingMemory(1.0, 1.0))
+    table = level_table(queue, MLPT(quantum=quantum, levels=math.inf))
+    assert table.last_is_open
+    assert table.probability[-1] == pytest.approx(float(queue.size.tail(quantum * 2**20)), rel=1e-12)
+    assert table.probability[-1] > 1e-12
+    assert table.probability.sum() == pytest.approx(1.0, rel=1e-12)
+    assert (table.probability * table.response_time).sum() == pytest.approx(table.mean_response_time, rel=1e-12)
+    # E[S | S > x] / x = shape/(shape − 1), and here waiting grows in proportion to x
+    for column in (table.waiting_time, table.response_time):
+        assert column[-1] / column[-2] == pytest.approx(shape / (shape - 1), rel=3e-3)
+
+
+def test_a_shortened_table_sums_to_the_same():
+    """Rows taken together have the mean over the jobs in them."""
+    queue = Queue(Exponential(1.0), 0.5, preemption_cost=0.1)
+    table = level_table(queue, MLPT(quantum=0.5, levels=9))
+    short = table.shortened(4)
+    assert (short.level.tolist(), short.last_is_open) == ([1, 2, 3, 4], True)
+    assert short.probability[-1] == pytest.approx(math.exp(-1.5), rel=1e-13)
+    for name in ("waiting_time", "response_time"):
+        whole, parts = (getattr(each, name) for each in (table, short))
+        assert parts[:3].tolist() == whole[:3].tolist()
+        assert parts[-1] == pytest.approx(np.average(whole[3:], weights=table.probability[3:]), rel=1e-13)
+    assert table.shortened(9) is table
 
 
 def test_levels_where_nobody_completes_are_left_out():
