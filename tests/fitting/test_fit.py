@@ -54,6 +54,41 @@ def whole() -> TraceFit:
     return fitted(sample(), tokens_per_second=700.0, load=0.7, jobs=8000)
 
 
+@pytest.mark.usefixtures("quick")
+class TestUnitOfTime:
+    """Tokens a million times as short, or seconds a million times as long, change numbers by their unit only."""
+
+    @staticmethod
+    def numbers(fit: TraceFit, unit: float) -> list[float | None]:
+        found = [fit.arrivals.rate * fit.recommendation.queue.mean_service_time, fit.arrivals.gap_cv]
+        for one in fit.recommendation.comparisons:
+            found += [one.gain, one.trace_gain, one.effective_load]
+            for outcome in (one.theory, one.poisson, one.trace, one.as_recorded):
+                found += [] if outcome is None else [outcome.mean / unit, outcome.p99 / unit]
+        return [*found, fit.recommendation.best.policy.quantum / unit]
+
+    @pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
+    @pytest.mark.parametrize("name", ["mooncake_sample.jsonl", "azure_sample.csv"])
+    def test_of_the_arrivals(self, name: str, unit: float) -> None:
+        trace = sample(name)
+        slower = replace(trace, times=trace.times * unit)
+        here = fitted(trace, tokens_per_second=2500.0)
+        there = fitted(slower, tokens_per_second=2500.0 / unit)
+        expected = self.numbers(here, 1.0)
+        # the rate is per second, and all else in tokens
+        assert there.arrivals.rate == pytest.approx(here.arrivals.rate / unit, rel=1e-12)
+        assert self.numbers(there, 1.0)[1:] == pytest.approx(expected[1:], rel=1e-9)
+
+    @pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
+    def test_of_the_sizes(self, unit: float) -> None:
+        trace = sample()
+        longer = replace(trace, sizes=trace.sizes * unit)
+        expected = self.numbers(fitted(trace, tokens_per_second=2500.0), 1.0)
+        found = self.numbers(fitted(longer, tokens_per_second=2500.0 * unit), unit)
+        assert found[0] == pytest.approx(expected[0] * unit, rel=1e-12)
+        assert found[1:] == pytest.approx(expected[1:], rel=1e-9)
+
+
 # Units ---------------------------------------------------------------------------------------------------------------
 
 
