@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Literal, get_args
 
 __all__ = [
     "METHODS",
+    "Check",
     "Entry",
     "Method",
     "Outcome",
@@ -16,6 +18,7 @@ __all__ = [
     "Step",
     "Verdict",
     "checked",
+    "entry",
     "verify_entries",
     "verify_entry",
 ]
@@ -70,6 +73,57 @@ class Entry:
             raise ValueError(f"{self.name}: {self.method!r} is no method")
         if not self.variants:
             raise ValueError(f"{self.name} has no wrong variant that its check would have to refute")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A function that decides statements, called as the function is, with the entries it decides."""
+
+    function: Callable[..., Any]
+    entries: tuple[Entry, ...] = ()
+
+    def __call__(self, *arguments: Any) -> Outcome:
+        """What the function finds about a claim, the last argument."""
+        from mlptsym.ledger.exact.checks import identities
+
+        found = self.function(*arguments)
+        return found if isinstance(found, Outcome) else identities(found)
+
+
+def entry(
+    name: str,
+    statement: str,
+    latex: str,
+    claim: Callable[[], Any],
+    variants: Mapping[str, Callable[[], Any]],
+    *,
+    source: str = "",
+    method: Method = "proof",
+    given: tuple[Any, ...] = (),
+) -> Callable[[Callable[..., Any]], Check]:
+    """Make the function below the check of an entry; it returns an `Outcome`, or equations that have to hold.
+
+    ``given`` goes in front of the claim.  The source is read from the name where this is that of an equation, a lemma,
+    a corollary or a theorem.
+    """
+
+    def decided(function: Callable[..., Any]) -> Check:
+        check = function if isinstance(function, Check) else Check(function)
+
+        @wraps(check.function)
+        def decide(stated: Any) -> Outcome:
+            return check(*given, stated)
+
+        made = Entry(name, statement, latex, source or _source(name), claim, decide, variants, method)
+        return Check(check.function, (made, *check.entries))
+
+    return decided
+
+
+def _source(name: str) -> str:
+    """As the paper has it: ``eq-16`` is eq. (16)."""
+    kind, number = name.split("-")
+    return f"eq. ({number})" if kind == "eq" else f"{kind} {number}"
 
 
 @dataclass(frozen=True)

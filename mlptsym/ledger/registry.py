@@ -8,7 +8,7 @@ from functools import partial
 from types import ModuleType
 
 from mlptsym.ledger import sections
-from mlptsym.ledger.entry import Entry
+from mlptsym.ledger.entry import Check, Entry
 from mlptsym.ledger.paper import claims
 from mlptsym.modules import modules_below
 from mlptsym.validation import instance, refuse, sequence
@@ -29,7 +29,13 @@ def _sections() -> dict[str, Section]:
 
 
 def _entries_of(modules: Iterable[ModuleType]) -> tuple[Entry, ...]:
-    return tuple(entry for module in modules if hasattr(module, "entries") for entry in module.entries())
+    """What the checks of these modules decide, in their order, and what their functions ``entries`` make."""
+    found: list[Entry] = []
+    for module in modules:
+        checks = [one for one in vars(module).values() if isinstance(one, Check)]
+        found += [entry for one in checks if one.function.__module__ == module.__name__ for entry in one.entries]
+        found += module.entries() if hasattr(module, "entries") else ()
+    return tuple(found)
 
 
 SECTIONS = _sections()

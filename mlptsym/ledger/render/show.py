@@ -55,9 +55,7 @@ def in_text(expression: Any) -> str:
 
 def explanation(entry: Entry) -> str:
     """What the check does, in words."""
-    check = entry.check
-    while isinstance(check, partial):
-        check = check.func
+    check = entry.check.func if isinstance(entry.check, partial) else entry.check
     return inspect.getdoc(check) or ""
 
 

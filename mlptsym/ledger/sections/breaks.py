@@ -6,14 +6,12 @@ from collections.abc import Callable
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equation, identities, is_positive
 from mlptsym.ledger.sections.gradient import ADJOINTS, Levels, direct
 from mlptsym.symbolic.algebra.symbols import arrival_rate, boundary, cost, service
 from mlptsym.symbolic.mean.response import mean_response_time
 from mlptsym.symbolic.model.moments import Density, UpperMoment
-
-__all__ = ["entries"]
 
 Kink = Callable[[Levels, int], sp.Expr]
 Mass = Callable[[sp.Symbol, sp.Expr], tuple[sp.Expr, sp.Expr, sp.Expr]]
@@ -28,6 +26,14 @@ def kink(levels: Levels, index: int) -> sp.Expr:
     return levels.wait(index + 1) - levels.wait(index) + cost[index] * piece + cost[index] ** 2 * square
 
 
+@entry(
+    "kink-boundary",
+    "∂E[T]/∂t_J falls by d_{J+1} − d_J + c_Jξ_{J+1} + c_J²W for each unit of the density of S at t_J",
+    r"\frac{\partial^2\,\mathbb E[T]}{\partial f_S(t_J)\,\partial t_J} = -(d_{J+1} - d_J + c_J\xi_{J+1} + c_J^2W)",
+    lambda: kink,
+    {"without the cost": lambda: _without_cost, "E[T] rises with the density": lambda: _rising},
+    source="beyond the paper; theorem 4.5",
+)
 def check_kink(claim: Kink) -> Outcome:
     """The coefficient of the density of S in ∂E[T]/∂t_J, by differentiating theorem 4.5 for two and three levels."""
     density = sp.Dummy("f", positive=True)
@@ -51,6 +57,17 @@ def mass_at(mass: sp.Symbol, place: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]
     return mass, mass * place, mass * place**2
 
 
+@entry(
+    "jump-at-mass",
+    "two levels: where S = t has a positive probability, E[T] falls to its value at t as the boundary comes to t",
+    r"\lim_{u\uparrow t}\mathbb E[T(u)] > \mathbb E[T(t)]\ \text{if}\ P(S = t) > 0",
+    lambda: mass_at,
+    {
+        "the mass counted as beyond t on both sides": lambda: _no_mass,
+        "its service left out": lambda: _tail_only,
+    },
+    source="beyond the paper; theorem 4.5 for two levels",
+)
 def check_jump(claim: Mass) -> Outcome:
     """E[T] of two levels with the boundary just below a mass, less E[T] with the boundary at it.
 
@@ -75,33 +92,6 @@ def check_jump(claim: Mass) -> Outcome:
     holds = is_positive(fraction)
     return Outcome(
         holds, "all coefficients are positive" if holds else "not of one sign", (Step("difference", fraction),)
-    )
-
-
-def entries() -> tuple[Entry, ...]:
-    """Kinks and jumps in one boundary."""
-    return (
-        Entry(
-            "kink-boundary",
-            "∂E[T]/∂t_J falls by d_{J+1} − d_J + c_Jξ_{J+1} + c_J²W for each unit of the density of S at t_J",
-            r"\frac{\partial^2\,\mathbb E[T]}{\partial f_S(t_J)\,\partial t_J} = -(d_{J+1} - d_J + c_J\xi_{J+1} + c_J^2W)",
-            "beyond the paper; theorem 4.5",
-            lambda: kink,
-            check_kink,
-            {"without the cost": lambda: _without_cost, "E[T] rises with the density": lambda: _rising},
-        ),
-        Entry(
-            "jump-at-mass",
-            "two levels: where S = t has a positive probability, E[T] falls to its value at t as the boundary comes to t",
-            r"\lim_{u\uparrow t}\mathbb E[T(u)] > \mathbb E[T(t)]\ \text{if}\ P(S = t) > 0",
-            "beyond the paper; theorem 4.5 for two levels",
-            lambda: mass_at,
-            check_jump,
-            {
-                "the mass counted as beyond t on both sides": lambda: _no_mass,
-                "its service left out": lambda: _tail_only,
-            },
-        ),
     )
 
 

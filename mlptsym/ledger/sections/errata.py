@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -13,7 +12,7 @@ from flint import arb, ctx, fmpq
 from mlptsym.laws.exponential import Exponential
 from mlptsym.laws.log_normal import LogNormal
 from mlptsym.laws.lomax import Lomax
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.notation import J, beta, gamma, lam, t, theta
@@ -30,9 +29,6 @@ from mlptsym.symbolic.model.moments import UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.model.size_law import point
 from mlptsym.symbolic.policies.algorithm import effective_load
 
-__all__ = ["entries"]
-
-
 # stability with preemption
 
 Smaller = Callable[[str], bool]
@@ -43,6 +39,21 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+half = sp.Rational(1, 2)
+
+
+@entry(
+    "smaller-region",
+    "MLPT has a smaller stability region than FCFS exactly if a cost c_r > 0 is paid with positive probability",
+    r"\rho_k^{\mathrm{eff}} - \rho_0 = \lambda\sum_{r=1}^{k-1}c_r\bar F(t_r) > 0"
+    r"\iff c_r\bar F(t_r)>0\ \text{for some } r",
+    lambda: lambda case: case.startswith("c_r > 0"),
+    {
+        "whenever it preempts, as printed": lambda: lambda case: not case.startswith("F̄"),
+        "never": lambda: lambda case: False,
+    },
+    source="section 3: 'any policy that preempts with positive probability has a smaller stability region'",
+)
 def check_smaller_region(claim: Smaller) -> Outcome:
     """ρ_k^eff − ρ_0 grows by λ c_J F̄(t_J) from each number of levels to the next; its sign, case by case."""
     growth = sp.expand(lam * expectation(added_by_a_level(), ends(J)))
@@ -68,6 +79,15 @@ def check_smaller_region(claim: Smaller) -> Outcome:
 # figure 2
 
 
+@entry(
+    "figure-2-means",
+    "E[L] is 53 for Exp(1/53) and 51.68 for LogNorm(3.1, 1.3)",
+    r"\mathbb E[L] = e^{\mu+\sigma^2/2} = e^{3.945} = 51.68",
+    lambda: (53, fmpq(5168, 100)),
+    {"53 for both": lambda: (53, fmpq(53))},
+    source="figure 2, which states 53 for both",
+    method="enclosure",
+)
 def check_figure_means(claim: tuple[int, Any]) -> Outcome:
     """The package's E[L] for Exp(1/53) and LogNorm(3.1, 1.3), in interval arithmetic."""
     first, second = claim
@@ -85,6 +105,15 @@ def check_figure_means(claim: tuple[int, Any]) -> Outcome:
     return Outcome(all(near), found)
 
 
+@entry(
+    "figure-2-tails",
+    "the log-normal law has the larger E[(L − ℓ_C)⁺], as printed and scaled to the mean 53 alike",
+    r"\mathbb E[(L_{\mathrm{LogNorm}}-\ell_C)^+] > \mathbb E[(L_{\mathrm{Exp}}-\ell_C)^+],\quad \ell_C = 256/3.75",
+    lambda: 1,
+    {"the smaller": lambda: -1},
+    source="section 3, reading of figure 2",
+    method="enclosure",
+)
 def check_figure_tails(claim: int) -> Outcome:
     """E[(L − ℓ_C)⁺] of both laws at ℓ_C = 256/3.75, and of the log-normal law scaled to the mean 53."""
     with ctx.workprec(128):
@@ -112,6 +141,19 @@ def _excess(law: Any, parameters: dict[sp.Expr, arb], threshold: arb) -> arb:
 Orders = tuple[sp.Rational, sp.Rational]
 
 
+@entry(
+    "infinite-square",
+    "k = ∞, P(S > t) = (1 + t)^(−7/2), linear cost: E[(S^eff)²] = ∞ and (15) is ∞ − ∞, yet Σ E[Y_r²] and d_J are"
+    " finite",
+    r"a_J\mathbb E[Y_{J+1}]\sim J^{-1/2},\quad \mathbb E[Y_{J+1}^2]\sim J^{-3/2}",
+    lambda: ((-half, -3 * half), False, True),
+    {
+        "E[(S^eff)²] finite": lambda: ((-half, -3 * half), True, True),
+        "both sums infinite": lambda: ((-half, -half), False, False),
+    },
+    source="eq. (15)",
+    given=(sp.Rational(7, 2),),
+)
 def check_infinite_square(shape: sp.Rational, claim: tuple[Orders, bool, bool]) -> Outcome:
     """Lomax S with linear costs: how a_J E[Y_{J+1}] and E[Y_{J+1}²] fall with J, and whether their sums are finite.
 
@@ -144,6 +186,14 @@ def check_infinite_square(shape: sp.Rational, claim: tuple[Orders, bool, bool]) 
     return Outcome(holds, "both orders of decay as stated" if holds else "another order of decay", tuple(steps))
 
 
+@entry(
+    "infinite-overhead",
+    "k = ∞, P(S > t) = (1 + t)^(−3/2), linear cost: E[S] is finite, E[S^eff] infinite for every θ",
+    r"c_J\bar F(t_J)\sim J^{-1/2}",
+    lambda: (3 * half, -half, False),
+    {"finite": lambda: (3 * half, -half, True), "falls as J^(−3/2)": lambda: (3 * half, -3 * half, True)},
+    source="section 4.2: optimising θ brings the stability region arbitrarily close to that of FCFS",
+)
 def check_infinite_overhead(claim: tuple[sp.Rational, sp.Rational, bool]) -> Outcome:
     """c_J F̄(t_J), what level J + 1 adds to E[S^eff], falls as J^(1 − shape) for Lomax S: summable if shape > 2."""
     shape, power, finite = claim
@@ -160,6 +210,14 @@ def check_infinite_overhead(claim: tuple[sp.Rational, sp.Rational, bool]) -> Out
 # cost by tokens
 
 
+@entry(
+    "token-cost",
+    "cost by tokens, c = γ q⁻¹(t): A = q′A_0 + γA_1, so A/B jumps by less than 1/β at ℓ_C",
+    r"A(\ell_C^+) = \frac1\beta A_0 + \gamma A_1 \ne \frac1\beta A(\ell_C^-)",
+    lambda: lambda jumping, constant: jumping / beta + constant,
+    {"A jumps by 1/β": lambda: lambda jumping, constant: (jumping + constant) / beta},
+    source="eqs. (4), (8): attained service is measured in S, memory in tokens",
+)
 def check_token_cost(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
     """c = γ q⁻¹(t), the tokens made so far: dc/dθ = γ/q′, so a part of A is free of q′ and does not jump at ℓ_C."""
     terms = two_level_terms()
@@ -195,6 +253,18 @@ def slope_signs() -> list[arb]:
     return found
 
 
+@entry(
+    "several-minima",
+    "two levels, ℓ_C = 7E[L]: E[T] rises from θ = 0, falls, rises, falls and has a second local minimum at ℓ_C",
+    r"\operatorname{sgn}T'(x) = +,-,+,-,+,+\quad\text{at } x/\mathbb E[L] = 0.2,\,2,\,5.5,\,6.9,\,7.1,\,30",
+    lambda: (1, -1, 1, -1, 1, 1),
+    {
+        "one minimum, at ℓ_C": lambda: (1, -1, -1, -1, 1, 1),
+        "one minimum, before ℓ_C": lambda: (1, -1, 1, 1, 1, 1),
+    },
+    source="section 4.3: 'E[T(θ)] is in general not convex'",
+    method="enclosure",
+)
 def check_minima(claim: tuple[int, ...]) -> Outcome:
     """Signs of T′ at x = 0.2, 2, 5.5, 6.9, 7.1 and 30 times E[L], for ℓ_C = 7E[L], in interval arithmetic."""
     signs = slope_signs()
@@ -220,102 +290,17 @@ def responses() -> dict[str, arb]:
     return found
 
 
+@entry(
+    "strict-but-not-best",
+    "at ℓ_C = 7E[L] the jump makes ℓ_C a strict local minimum, but x = 4.52E[L] is better",
+    r"\mathbb E[T(4.52\,\mathbb E[L])] < \mathbb E[T(\ell_C)] < \mathbb E[T_{\mathrm{FCFS}}],\quad \ell_C = 7\mathbb E[L]",
+    lambda: ("4.52E[L]", "7E[L] = ℓ_C", "FCFS"),
+    {"ℓ_C is best": lambda: ("7E[L] = ℓ_C", "4.52E[L]", "FCFS"), "FCFS is best": lambda: ("FCFS", "4.52E[L]")},
+    source="eq. (32) with b = 7",
+    method="enclosure",
+)
 def check_order(claim: tuple[str, ...]) -> Outcome:
     """Enclosures of E[T] in the order stated."""
     values = responses()
     holds = all(bool(values[lower] < values[higher]) for lower, higher in itertools.pairwise(claim))
     return Outcome(holds, ", ".join(f"E[T] = {value.str(7, radius=False)} at {name}" for name, value in values.items()))
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this section."""
-    half = sp.Rational(1, 2)
-    return (
-        Entry(
-            "smaller-region",
-            "MLPT has a smaller stability region than FCFS exactly if a cost c_r > 0 is paid with positive probability",
-            r"\rho_k^{\mathrm{eff}} - \rho_0 = \lambda\sum_{r=1}^{k-1}c_r\bar F(t_r) > 0"
-            r"\iff c_r\bar F(t_r)>0\ \text{for some } r",
-            "section 3: 'any policy that preempts with positive probability has a smaller stability region'",
-            lambda: lambda case: case.startswith("c_r > 0"),
-            check_smaller_region,
-            {
-                "whenever it preempts, as printed": lambda: lambda case: not case.startswith("F̄"),
-                "never": lambda: lambda case: False,
-            },
-        ),
-        Entry(
-            "figure-2-means",
-            "E[L] is 53 for Exp(1/53) and 51.68 for LogNorm(3.1, 1.3)",
-            r"\mathbb E[L] = e^{\mu+\sigma^2/2} = e^{3.945} = 51.68",
-            "figure 2, which states 53 for both",
-            lambda: (53, fmpq(5168, 100)),
-            check_figure_means,
-            {"53 for both": lambda: (53, fmpq(53))},
-            method="enclosure",
-        ),
-        Entry(
-            "figure-2-tails",
-            "the log-normal law has the larger E[(L − ℓ_C)⁺], as printed and scaled to the mean 53 alike",
-            r"\mathbb E[(L_{\mathrm{LogNorm}}-\ell_C)^+] > \mathbb E[(L_{\mathrm{Exp}}-\ell_C)^+],\quad \ell_C = 256/3.75",
-            "section 3, reading of figure 2",
-            lambda: 1,
-            check_figure_tails,
-            {"the smaller": lambda: -1},
-            method="enclosure",
-        ),
-        Entry(
-            "infinite-square",
-            "k = ∞, P(S > t) = (1 + t)^(−7/2), linear cost: E[(S^eff)²] = ∞ and (15) is ∞ − ∞, yet Σ E[Y_r²] and d_J are"
-            " finite",
-            r"a_J\mathbb E[Y_{J+1}]\sim J^{-1/2},\quad \mathbb E[Y_{J+1}^2]\sim J^{-3/2}",
-            "eq. (15)",
-            lambda: ((-half, -3 * half), False, True),
-            partial(check_infinite_square, sp.Rational(7, 2)),
-            {
-                "E[(S^eff)²] finite": lambda: ((-half, -3 * half), True, True),
-                "both sums infinite": lambda: ((-half, -half), False, False),
-            },
-        ),
-        Entry(
-            "infinite-overhead",
-            "k = ∞, P(S > t) = (1 + t)^(−3/2), linear cost: E[S] is finite, E[S^eff] infinite for every θ",
-            r"c_J\bar F(t_J)\sim J^{-1/2}",
-            "section 4.2: optimising θ brings the stability region arbitrarily close to that of FCFS",
-            lambda: (3 * half, -half, False),
-            check_infinite_overhead,
-            {"finite": lambda: (3 * half, -half, True), "falls as J^(−3/2)": lambda: (3 * half, -3 * half, True)},
-        ),
-        Entry(
-            "token-cost",
-            "cost by tokens, c = γ q⁻¹(t): A = q′A_0 + γA_1, so A/B jumps by less than 1/β at ℓ_C",
-            r"A(\ell_C^+) = \frac1\beta A_0 + \gamma A_1 \ne \frac1\beta A(\ell_C^-)",
-            "eqs. (4), (8): attained service is measured in S, memory in tokens",
-            lambda: lambda jumping, constant: jumping / beta + constant,
-            check_token_cost,
-            {"A jumps by 1/β": lambda: lambda jumping, constant: (jumping + constant) / beta},
-        ),
-        Entry(
-            "several-minima",
-            "two levels, ℓ_C = 7E[L]: E[T] rises from θ = 0, falls, rises, falls and has a second local minimum at ℓ_C",
-            r"\operatorname{sgn}T'(x) = +,-,+,-,+,+\quad\text{at } x/\mathbb E[L] = 0.2,\,2,\,5.5,\,6.9,\,7.1,\,30",
-            "section 4.3: 'E[T(θ)] is in general not convex'",
-            lambda: (1, -1, 1, -1, 1, 1),
-            check_minima,
-            {
-                "one minimum, at ℓ_C": lambda: (1, -1, -1, -1, 1, 1),
-                "one minimum, before ℓ_C": lambda: (1, -1, 1, 1, 1, 1),
-            },
-            method="enclosure",
-        ),
-        Entry(
-            "strict-but-not-best",
-            "at ℓ_C = 7E[L] the jump makes ℓ_C a strict local minimum, but x = 4.52E[L] is better",
-            r"\mathbb E[T(4.52\,\mathbb E[L])] < \mathbb E[T(\ell_C)] < \mathbb E[T_{\mathrm{FCFS}}],\quad \ell_C = 7\mathbb E[L]",
-            "eq. (32) with b = 7",
-            lambda: ("4.52E[L]", "7E[L] = ℓ_C", "FCFS"),
-            check_order,
-            {"ℓ_C is best": lambda: ("7E[L] = ℓ_C", "4.52E[L]", "FCFS"), "FCFS is best": lambda: ("FCFS", "4.52E[L]")},
-            method="enclosure",
-        ),
-    )

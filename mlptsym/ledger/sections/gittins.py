@@ -10,7 +10,7 @@ from flint import arb, ctx
 
 from mlptsym.laws import size_laws
 from mlptsym.laws.log_normal import LogNormal
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equation, everything, identities
 from mlptsym.ledger.exact.enclosure import ball, covered
 from mlptsym.ledger.paper.parameters import PAPER
@@ -19,8 +19,6 @@ from mlptsym.symbolic.algebra.symbols import age, service, slowdown_factor
 from mlptsym.symbolic.model.moments import tail
 from mlptsym.symbolic.model.size_law import point
 from mlptsym.symbolic.policies import gittins
-
-__all__ = ["entries"]
 
 a, quantum = age, gittins.quantum_symbol
 b = a + quantum
@@ -37,11 +35,34 @@ def efficiency_as_printed() -> sp.Expr:
     return (tail(a) - tail(b)) / served_as_printed()
 
 
+@entry(
+    "efficiency",
+    "J(a, Δ) = P(S − a ≤ Δ | S > a) / E[min(S − a, Δ) | S > a]",
+    r"J(a,\Delta) = \frac{P(S-a\le\Delta\mid S>a)}{\mathbb E[\min\{S-a,\Delta\}\mid S>a]}",
+    efficiency_as_printed,
+    {
+        "min(S, Δ)": lambda: (tail(a) - tail(b)) / (integral(service, a, b) + quantum * tail(b)),
+        "P(S > a + Δ)": lambda: tail(b) / served_as_printed(),
+    },
+    source="section 4.1",
+)
 def check_efficiency(claim: sp.Expr) -> Outcome:
     """The package's J from the expectation operator."""
     return identities([Equation("J(a, Δ)", claim, gittins.efficiency())])
 
 
+@entry(
+    "efficiency-slope",
+    "∂J/∂Δ = F̄(a + Δ)/E[min(S − a, Δ) ; S > a] · (h(a + Δ) − J): J falls where it exceeds the hazard",
+    r"\frac{\partial J}{\partial\Delta} = \frac{\bar F(a+\Delta)}{\mathbb E[\min\{S-a,\Delta\};S>a]}"
+    r"\bigl(h(a+\Delta)-J(a,\Delta)\bigr)",
+    lambda: lambda hazard, efficiency: hazard - efficiency,
+    {
+        "h(a) for h(a + Δ)": lambda: lambda hazard, efficiency: gittins.hazard(a) - efficiency,
+        "J − h": lambda: lambda hazard, efficiency: efficiency - hazard,
+    },
+    source="section 4.1, behind lemma 4.1",
+)
 def check_slope(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
     """Differentiate the package's J in Δ, by Leibniz."""
     efficiency = gittins.efficiency()
@@ -58,6 +79,25 @@ class Claim:
     cost: sp.Expr  # c(a), what each swap costs
 
 
+costs = sp.Symbol("c_a", positive=True)
+lemma = Claim(hazard_a - gap, "a", costs)
+rate, shape, scale = (sp.Symbol(name, positive=True) for name in ("rate", "shape", "scale"))
+below_one = 1 / (1 + gap)
+weibull = below_one / scale * (a / scale) ** (below_one - 1)
+
+
+@entry(
+    "lemma-4.1",
+    "strictly decreasing hazard: G(a) = h(a), Δ*(a) = 0, and tied jobs swap at unbounded cost if c(a) > 0",
+    r"h\ \text{strictly decreasing}\Rightarrow G(a)=h(a),\ \Delta^*(a)=0,\ \lim_{\Delta\to0}\frac{w}{\Delta}c(a)=\infty",
+    lambda: lemma,
+    {
+        "increasing hazard": lambda: replace(lemma, later=hazard_a + gap),
+        "constant hazard": lambda: replace(lemma, later=hazard_a),
+        "G(a) = h(a + Δ)": lambda: replace(lemma, index="b"),
+        "c(a) = 0": lambda: replace(lemma, cost=sp.S.Zero),
+    },
+)
 def check_lemma(claim: Claim) -> Outcome:
     """h(a)E[min(S − a, Δ) ; S > a] − P(a < S ≤ a + Δ) is 0 at Δ = 0 and grows as F̄(b)(h(a) − h(b)), b = a + Δ.
 
@@ -87,6 +127,25 @@ def check_lemma(claim: Claim) -> Outcome:
     return everything(outcome, Outcome(decreasing and overhead is sp.oo, words, steps))
 
 
+@entry(
+    "gittins-candidates",
+    "G(a) is h(a), h(a + Δ) at a stationary Δ, or F̄(a)/E[S − a ; S > a]",
+    r"G(a)\in\Bigl\{h(a),\ h(a+\Delta^*),\ \frac{\bar F(a)}{\mathbb E[S-a;S>a]}\Bigr\}",
+    lambda: (gittins.hazard(a), gittins.hazard(b), tail(a) / integral(service - a, a)),
+    {
+        "E[S ; S > a] in the last": lambda: (
+            gittins.hazard(a),
+            gittins.hazard(b),
+            tail(a) / integral(service, a),
+        ),
+        "h(a) where J is stationary": lambda: (
+            gittins.hazard(a),
+            gittins.hazard(a),
+            tail(a) / integral(service - a, a),
+        ),
+    },
+    source="section 4.1",
+)
 def check_candidates(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
     """The values among which the supremum over Δ is, and the package's own list of what must vanish for that."""
     found = gittins.GittinsIndex(a).candidates()
@@ -105,6 +164,21 @@ def check_candidates(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
 Cases = Sequence[tuple[str, dict[str, sp.Expr], sp.Expr, sp.Expr]]
 
 
+@entry(
+    "gittins-closed",
+    "exponential: G = rate, Δ* = ∞; Lomax: G = shape/(a + scale), Δ* = 0; Weibull of shape < 1: G = h, Δ* = 0",
+    r"G(a) = h(a),\quad \Delta^*(a) = \infty\ \text{if } h \text{ is constant},\ 0\ \text{if it falls}",
+    lambda: (
+        ("Exponential", {}, rate, sp.oo),
+        ("Lomax", {}, shape / (a + scale), sp.S.Zero),
+        ("Weibull", {"shape": below_one}, weibull, sp.S.Zero),
+    ),
+    {
+        "exponential with Δ* = 0": lambda: (("Exponential", {}, rate, sp.S.Zero),),
+        "Lomax with the index at age 0": lambda: (("Lomax", {}, shape / scale, sp.S.Zero),),
+    },
+    source="section 4.1, closed cases",
+)
 def check_closed_cases(claim: Cases) -> Outcome:
     """The package's closed index and quantum, and J itself for the law with a constant hazard."""
     equations, quanta = [], True
@@ -128,11 +202,38 @@ def check_closed_cases(claim: Cases) -> Outcome:
     return everything(identities(equations), Outcome(quanta, f"Δ* as stated, {rising}" if quanta else "another Δ*"))
 
 
+@entry(
+    "hazard-jump",
+    "the hazard of S falls by the factor β at ℓ_C: the slowdown alone makes an exponential L a falling hazard",
+    r"h_S(\ell_C^+) = \beta\,h_S(\ell_C^-)",
+    lambda: slowdown_factor,
+    {"1/β": lambda: 1 / slowdown_factor, "no jump": lambda: sp.S.One},
+    source="from eq. (3), for lemma 4.1",
+)
 def check_hazard_jump(claim: sp.Expr) -> Outcome:
     """The package's ratio of hazards of S after and before ℓ_C."""
     return identities([Equation("h_S(ℓ_C⁺)/h_S(ℓ_C⁻)", gittins.hazard_jump(), claim)])
 
 
+@entry(
+    "lemma-4.1-lognormal",
+    "the paper's own sizes, log-normal (5, 0.9), have a hazard that rises up to x = 110 at least: lemma 4.1 does"
+    " not apply at low ages",
+    r"h_L'(x) > 0,\quad 1\le x\le 110",
+    lambda: (1, arb(1), arb(110)),
+    {"falling there": lambda: (-1, arb(1), arb(110)), "rising up to 400": lambda: (1, arb(1), arb(400))},
+    source="section 5 against lemma 4.1",
+    method="enclosure",
+)
+@entry(
+    "lemma-4.1-lognormal-tail",
+    "beyond x = 125 the same hazard falls (shown up to 10⁵): there lemma 4.1 applies",
+    r"h_L'(x) < 0,\quad 125\le x\le 10^5",
+    lambda: (-1, arb(125), arb(10**5)),
+    {"from 100 on": lambda: (-1, arb(100), arb(10**5))},
+    source="section 5 against lemma 4.1",
+    method="enclosure",
+)
 def check_lognormal_hazard(claim: tuple[int, arb, arb]) -> Outcome:
     """Sign of dh/dx of the package's log-normal law (5, 0.9) on a box, by bisection in interval arithmetic."""
     sign, low, high = claim
@@ -148,119 +249,3 @@ def check_lognormal_hazard(claim: tuple[int, arb, arb]) -> Outcome:
     words = f"dh/dx {'>' if sign > 0 else '<'} 0 for {float(low):g} ≤ x ≤ {float(high):g}"
     found = f"{words}: enclosed on {boxes} intervals" if holds else f"{words}: not so"
     return Outcome(holds and same, found, (Step("x · d(log h)/dx", form),))
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this section, in the order of the paper."""
-    costs = sp.Symbol("c_a", positive=True)
-    lemma = Claim(hazard_a - gap, "a", costs)
-    rate, shape, scale = (sp.Symbol(name, positive=True) for name in ("rate", "shape", "scale"))
-    below_one = 1 / (1 + gap)
-    weibull = below_one / scale * (a / scale) ** (below_one - 1)
-    return (
-        Entry(
-            "efficiency",
-            "J(a, Δ) = P(S − a ≤ Δ | S > a) / E[min(S − a, Δ) | S > a]",
-            r"J(a,\Delta) = \frac{P(S-a\le\Delta\mid S>a)}{\mathbb E[\min\{S-a,\Delta\}\mid S>a]}",
-            "section 4.1",
-            efficiency_as_printed,
-            check_efficiency,
-            {
-                "min(S, Δ)": lambda: (tail(a) - tail(b)) / (integral(service, a, b) + quantum * tail(b)),
-                "P(S > a + Δ)": lambda: tail(b) / served_as_printed(),
-            },
-        ),
-        Entry(
-            "efficiency-slope",
-            "∂J/∂Δ = F̄(a + Δ)/E[min(S − a, Δ) ; S > a] · (h(a + Δ) − J): J falls where it exceeds the hazard",
-            r"\frac{\partial J}{\partial\Delta} = \frac{\bar F(a+\Delta)}{\mathbb E[\min\{S-a,\Delta\};S>a]}"
-            r"\bigl(h(a+\Delta)-J(a,\Delta)\bigr)",
-            "section 4.1, behind lemma 4.1",
-            lambda: lambda hazard, efficiency: hazard - efficiency,
-            check_slope,
-            {
-                "h(a) for h(a + Δ)": lambda: lambda hazard, efficiency: gittins.hazard(a) - efficiency,
-                "J − h": lambda: lambda hazard, efficiency: efficiency - hazard,
-            },
-        ),
-        Entry(
-            "lemma-4.1",
-            "strictly decreasing hazard: G(a) = h(a), Δ*(a) = 0, and tied jobs swap at unbounded cost if c(a) > 0",
-            r"h\ \text{strictly decreasing}\Rightarrow G(a)=h(a),\ \Delta^*(a)=0,\ \lim_{\Delta\to0}\frac{w}{\Delta}c(a)=\infty",
-            "lemma 4.1",
-            lambda: lemma,
-            check_lemma,
-            {
-                "increasing hazard": lambda: replace(lemma, later=hazard_a + gap),
-                "constant hazard": lambda: replace(lemma, later=hazard_a),
-                "G(a) = h(a + Δ)": lambda: replace(lemma, index="b"),
-                "c(a) = 0": lambda: replace(lemma, cost=sp.S.Zero),
-            },
-        ),
-        Entry(
-            "gittins-candidates",
-            "G(a) is h(a), h(a + Δ) at a stationary Δ, or F̄(a)/E[S − a ; S > a]",
-            r"G(a)\in\Bigl\{h(a),\ h(a+\Delta^*),\ \frac{\bar F(a)}{\mathbb E[S-a;S>a]}\Bigr\}",
-            "section 4.1",
-            lambda: (gittins.hazard(a), gittins.hazard(b), tail(a) / integral(service - a, a)),
-            check_candidates,
-            {
-                "E[S ; S > a] in the last": lambda: (
-                    gittins.hazard(a),
-                    gittins.hazard(b),
-                    tail(a) / integral(service, a),
-                ),
-                "h(a) where J is stationary": lambda: (
-                    gittins.hazard(a),
-                    gittins.hazard(a),
-                    tail(a) / integral(service - a, a),
-                ),
-            },
-        ),
-        Entry(
-            "gittins-closed",
-            "exponential: G = rate, Δ* = ∞; Lomax: G = shape/(a + scale), Δ* = 0; Weibull of shape < 1: G = h, Δ* = 0",
-            r"G(a) = h(a),\quad \Delta^*(a) = \infty\ \text{if } h \text{ is constant},\ 0\ \text{if it falls}",
-            "section 4.1, closed cases",
-            lambda: (
-                ("Exponential", {}, rate, sp.oo),
-                ("Lomax", {}, shape / (a + scale), sp.S.Zero),
-                ("Weibull", {"shape": below_one}, weibull, sp.S.Zero),
-            ),
-            check_closed_cases,
-            {
-                "exponential with Δ* = 0": lambda: (("Exponential", {}, rate, sp.S.Zero),),
-                "Lomax with the index at age 0": lambda: (("Lomax", {}, shape / scale, sp.S.Zero),),
-            },
-        ),
-        Entry(
-            "hazard-jump",
-            "the hazard of S falls by the factor β at ℓ_C: the slowdown alone makes an exponential L a falling hazard",
-            r"h_S(\ell_C^+) = \beta\,h_S(\ell_C^-)",
-            "from eq. (3), for lemma 4.1",
-            lambda: slowdown_factor,
-            check_hazard_jump,
-            {"1/β": lambda: 1 / slowdown_factor, "no jump": lambda: sp.S.One},
-        ),
-        Entry(
-            "lemma-4.1-lognormal",
-            "the paper's own sizes, log-normal (5, 0.9), have a hazard that rises up to x = 110 at least: lemma 4.1 does"
-            " not apply at low ages",
-            r"h_L'(x) > 0,\quad 1\le x\le 110",
-            "section 5 against lemma 4.1",
-            lambda: (1, arb(1), arb(110)),
-            check_lognormal_hazard,
-            {"falling there": lambda: (-1, arb(1), arb(110)), "rising up to 400": lambda: (1, arb(1), arb(400))},
-            method="enclosure",
-        ),
-        Entry(
-            "lemma-4.1-lognormal-tail",
-            "beyond x = 125 the same hazard falls (shown up to 10⁵): there lemma 4.1 applies",
-            r"h_L'(x) < 0,\quad 125\le x\le 10^5",
-            "section 5 against lemma 4.1",
-            lambda: (-1, arb(125), arb(10**5)),
-            check_lognormal_hazard,
-            {"from 100 on": lambda: (-1, arb(100), arb(10**5))},
-            method="enclosure",
-        ),
-    )

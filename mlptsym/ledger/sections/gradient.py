@@ -8,7 +8,7 @@ from functools import partial
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import (
@@ -35,8 +35,6 @@ from mlptsym.symbolic.model import service as slowdown
 from mlptsym.symbolic.model.moments import Density, tail
 from mlptsym.symbolic.policies.algorithm import service_before
 from mlptsym.symbolic.policies.discipline import RESTORING, UNLOADING, Discipline
-
-__all__ = ["entries"]
 
 AT_ZERO = {boundary[0]: 0, cost[0]: 0, unload[0]: 0}
 
@@ -136,6 +134,19 @@ def direct(index: int, count: int, discipline: Discipline = RESTORING) -> sp.Exp
     return slope.subs({cost: here for here, cost in costs.items()}).subs(t, boundary[index])
 
 
+@entry(
+    "gradient-boundary",
+    "the derivative of E[T] in a boundary, by adjoints passed back over the levels, is that of theorem 4.5",
+    r"\frac{\partial\,\mathbb E[T]}{\partial t_J} = \frac{\partial}{\partial t_J}\Bigl(\sum_{r=J}^{J+1}\bigl(p_rd_r"
+    r" + \xi_r\mathbb E[Y_r] + W\mathbb E[Y_r^2]\bigr) + \alpha_{J+1}a_J + \chi_Ja_{J+1}\Bigr)",
+    lambda: ADJOINTS,
+    {
+        "no adjoint of E[X_{j−1}]": lambda: {**ADJOINTS, "xi": partial(_without, "work_before")},
+        "no adjoint of the crossings": lambda: {**ADJOINTS, "xi": partial(_without, "crossings")},
+        "χ from level J + 1 on": lambda: {**ADJOINTS, "chi": lambda all_, r: cost_adjoint(all_, r - 1)},
+    },
+    source="beyond the paper; theorem 4.5",
+)
 def check_gradient(claim: dict[str, Adjoint]) -> Outcome:
     """Each boundary of two and of three levels: adjoints times what the two levels at t_J pass on, and d/dt_J itself."""
     return identities(
@@ -198,6 +209,18 @@ def _equal_quanta(count: int) -> dict[sp.Expr, sp.Expr]:
     return costs | {boundary[r]: r * quantum for r in range(1, count)}
 
 
+@entry(
+    "gradient-quantum",
+    "the derivative of E[T] in a common quantum, put together level by level, is that of theorem 4.5",
+    r"\frac{d\,\mathbb E[T]}{d\theta} = \sum_r\frac{d\,\mathbb E[Y_r]}{d\theta}"
+    r" + \sum_j\Bigl(\frac{dp_j}{d\theta}d_j + p_j\frac{dd_j}{d\theta}\Bigr)",
+    lambda: chain,
+    {
+        "the squares held fixed": lambda: partial(_holding, "squares"),
+        "a_{j−1} held fixed": lambda: partial(_holding, "before"),
+    },
+    source="beyond the paper; theorem 4.5",
+)
 def check_quantum(claim: Chain) -> Outcome:
     """Three levels: theorem 4.5 at t_r = rθ differentiated in θ, and the levels' slopes put together."""
     by_levels = along_quantum(claim, Levels.of(3))
@@ -223,6 +246,19 @@ def over_a_level(terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     )
 
 
+@entry(
+    "level-integrals",
+    "p_n, E[Y_n] and E[Y_n²] of equal quanta as integrals over the level, and their derivatives in θ",
+    r"\mathbb E[Y_n^2] = \int_0^1\bigl(2(c+v\theta)\,\theta\bar F((n-1+v)\theta)"
+    r" + c^2\bar F((n-1)\theta)\bigr)dv",
+    lambda: over_a_level,
+    {
+        "without the restore cost": lambda: partial(_with_cost, 0, sp.S.Zero),
+        "the restore cost of the next level": lambda: partial(_with_cost, 0, quantum),
+        "state is moved out at no cost": lambda: partial(_with_cost, 1, sp.S.Zero),
+    },
+    source="beyond the paper; how far levels keep their digits",
+)
 def check_level_integrals(claim: Integrands) -> Outcome:
     """A level cut at the part v has the stated integrand as its growth in v, with its value at v = 0, its head, added.
 
@@ -275,6 +311,17 @@ def check_level_integrals(claim: Integrands) -> Outcome:
     return identities(equations)
 
 
+@entry(
+    "service-density",
+    "the density of S = q(L) at q(x) is that of L at x times the service rate",
+    r"f_S(q(x)) = \mu(x)\,f_L(x)",
+    lambda: lambda density, rate: density * rate,
+    {
+        "divided by the rate": lambda: lambda density, rate: density / rate,
+        "the density of L": lambda: lambda density, _: density,
+    },
+    source="beyond the paper; from eqs. (2) and (3)",
+)
 def check_service_density(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
     """d/dx E[S^n ; S > q(x)] = −q(x)^n f_S(q(x)) q′(x) before and beyond ℓ_C, with q′ as the growth of q over one unit."""
     x, step = sp.symbols("x delta", positive=True)
@@ -291,65 +338,6 @@ def check_service_density(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outco
             slope = slowdown.service_upper_moment(n, x, slowed=slowed).diff(x).subs(side)
             equations.append(Equation(f"dM_{n}/dx {words}", slope, -(time**n) * stated * (later - time)))
     return identities(equations)
-
-
-def entries() -> tuple[Entry, ...]:
-    """The gradient in all boundaries, and what it needs of a level and of the law of S."""
-    return (
-        Entry(
-            "gradient-boundary",
-            "the derivative of E[T] in a boundary, by adjoints passed back over the levels, is that of theorem 4.5",
-            r"\frac{\partial\,\mathbb E[T]}{\partial t_J} = \frac{\partial}{\partial t_J}\Bigl(\sum_{r=J}^{J+1}\bigl(p_rd_r"
-            r" + \xi_r\mathbb E[Y_r] + W\mathbb E[Y_r^2]\bigr) + \alpha_{J+1}a_J + \chi_Ja_{J+1}\Bigr)",
-            "beyond the paper; theorem 4.5",
-            lambda: ADJOINTS,
-            check_gradient,
-            {
-                "no adjoint of E[X_{j−1}]": lambda: {**ADJOINTS, "xi": partial(_without, "work_before")},
-                "no adjoint of the crossings": lambda: {**ADJOINTS, "xi": partial(_without, "crossings")},
-                "χ from level J + 1 on": lambda: {**ADJOINTS, "chi": lambda all_, r: cost_adjoint(all_, r - 1)},
-            },
-        ),
-        Entry(
-            "gradient-quantum",
-            "the derivative of E[T] in a common quantum, put together level by level, is that of theorem 4.5",
-            r"\frac{d\,\mathbb E[T]}{d\theta} = \sum_r\frac{d\,\mathbb E[Y_r]}{d\theta}"
-            r" + \sum_j\Bigl(\frac{dp_j}{d\theta}d_j + p_j\frac{dd_j}{d\theta}\Bigr)",
-            "beyond the paper; theorem 4.5",
-            lambda: chain,
-            check_quantum,
-            {
-                "the squares held fixed": lambda: partial(_holding, "squares"),
-                "a_{j−1} held fixed": lambda: partial(_holding, "before"),
-            },
-        ),
-        Entry(
-            "level-integrals",
-            "p_n, E[Y_n] and E[Y_n²] of equal quanta as integrals over the level, and their derivatives in θ",
-            r"\mathbb E[Y_n^2] = \int_0^1\bigl(2(c+v\theta)\,\theta\bar F((n-1+v)\theta)"
-            r" + c^2\bar F((n-1)\theta)\bigr)dv",
-            "beyond the paper; how far levels keep their digits",
-            lambda: over_a_level,
-            check_level_integrals,
-            {
-                "without the restore cost": lambda: partial(_with_cost, 0, sp.S.Zero),
-                "the restore cost of the next level": lambda: partial(_with_cost, 0, quantum),
-                "state is moved out at no cost": lambda: partial(_with_cost, 1, sp.S.Zero),
-            },
-        ),
-        Entry(
-            "service-density",
-            "the density of S = q(L) at q(x) is that of L at x times the service rate",
-            r"f_S(q(x)) = \mu(x)\,f_L(x)",
-            "beyond the paper; from eqs. (2) and (3)",
-            lambda: lambda density, rate: density * rate,
-            check_service_density,
-            {
-                "divided by the rate": lambda: lambda density, rate: density / rate,
-                "the density of L": lambda: lambda density, _: density,
-            },
-        ),
-    )
 
 
 def _with_cost(which: int, added: sp.Expr, terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:

@@ -8,14 +8,12 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equation, everything, identities
 from mlptsym.ledger.paper.notation import J, gamma, lam, t
 from mlptsym.symbolic.algebra.symbols import restore_cost, service
 from mlptsym.symbolic.mean.response import fcfs_response_time, level_terms, mean_response_time, response_terms
 from mlptsym.symbolic.model.moments import UpperMoment, expectation, mean, tail
-
-__all__ = ["entries"]
 
 
 def pollaczek_khinchine(first: sp.Expr, second: sp.Expr) -> sp.Expr:
@@ -26,6 +24,17 @@ def pollaczek_khinchine(first: sp.Expr, second: sp.Expr) -> sp.Expr:
 Formula = Callable[[sp.Expr, sp.Expr], sp.Expr]
 
 
+@entry(
+    "limit-one-level",
+    "k = 1: Pollaczek–Khinchine, E[T] = E[S] + λE[S²]/(2(1 − λE[S]))",
+    r"\mathbb E[T] = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\lambda\mathbb E[S])}",
+    lambda: pollaczek_khinchine,
+    {
+        "E[S²] not halved": lambda: lambda m, s: m + lam * s / (1 - lam * m),
+        "E[S]² for E[S²]": lambda: lambda m, s: pollaczek_khinchine(m, m**2),
+    },
+    source="section 3; Kleinrock, Queueing Systems I, section 5.6",
+)
 def check_one_level(claim: Formula) -> Outcome:
     """Theorem 4.5 with one level."""
     stated = claim(mean(), mean(order=2))
@@ -48,6 +57,19 @@ class Vanishing:
 epsilon, far = sp.symbols("epsilon eta", positive=True)
 
 
+@entry(
+    "limit-large-quantum",
+    "θ → ∞: Pollaczek–Khinchine for every finite k and linear g, if E[S²] is finite; so the best MLPT is never"
+    " worse than FCFS",
+    r"\lim_{\theta\to\infty}\mathbb E[T_{\mathrm{MLPT}(\theta,k)}]"
+    r" = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\rho_0)}",
+    lambda: Vanishing(pollaczek_khinchine),
+    {
+        "costs that grow as (rθ)²": lambda: Vanishing(pollaczek_khinchine, 2),
+        "E[S²] not halved": lambda: Vanishing(lambda m, s: m + lam * s / (1 - lam * m)),
+    },
+    source="section 4.2, after theorem 4.5",
+)
 def check_large_quantum(claim: Vanishing) -> Outcome:
     """Every term of level J + 1 ≥ 2 vanishes with ε, and level 1 alone gives Pollaczek–Khinchine, for every finite k.
 
@@ -115,6 +137,18 @@ def foreground_background(first: sp.Expr, second: sp.Expr) -> sp.Expr:
     return lam * second / (2 * (1 - load) ** 2) + age / (1 - load)
 
 
+@entry(
+    "limit-foreground-background",
+    "γ = 0, β = 1, k = ∞, θ → 0: foreground–background",
+    r"\mathbb E[T\mid S=u] = \frac{\lambda\mathbb E[\min(S,u)^2]}{2(1-\lambda\mathbb E[\min(S,u)])^2}"
+    r" + \frac{u}{1-\lambda\mathbb E[\min(S,u)]}",
+    lambda: foreground_background,
+    {
+        "divisor not squared": lambda: lambda m, s: (lam * s / 2 + age) / (1 - lam * m),
+        "E[min(S, u)²] not halved": lambda: lambda m, s: foreground_background(m, 2 * s),
+    },
+    source="Kleinrock, Queueing Systems II, section 4.6",
+)
 def check_foreground_background(claim: Formula) -> Outcome:
     """Levels of width h at the age u, without costs, as h → 0: E[Y]/h → F̄(u), E[Y²]/h → 0, a → u, X → E[min(S, u)].
 
@@ -153,6 +187,15 @@ def collapsed(expression: sp.Expr, cost: sp.Expr, levels: int) -> sp.Expr:
     return expression.subs(places).doit()
 
 
+@entry(
+    "limit-no-quantum",
+    "θ → 0, g(0) = 0: FCFS, for every finite k",
+    r"\lim_{\theta\to0}\mathbb E[T_{\mathrm{MLPT}(\theta,k)}] = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\rho_0)},"
+    r"\quad k<\infty,\ g(0)=0",
+    lambda: pollaczek_khinchine,
+    {"E[S²] not halved": lambda: lambda m, s: m + lam * s / (1 - lam * m), "no wait": lambda: lambda m, s: m},
+    source="section 4.2, after theorem 4.5; section 5, figure 6",
+)
 def check_no_quantum(claim: Formula) -> Outcome:
     """g(0) = 0: levels of no length and no cost, for symbolic J; then the sums of theorem 4.5 with one piece left."""
     terms = level_terms(J + 1)
@@ -178,6 +221,15 @@ def check_no_quantum(claim: Formula) -> Outcome:
     )
 
 
+@entry(
+    "limit-no-quantum-affine",
+    "θ → 0, g(0) > 0: not FCFS of S. Two levels give FCFS of S + γg(0); three give FCFS of S + 2γg(0) and more",
+    r"k=2:\ S\to S+\gamma g(0);\quad k=3:\ d_3 = \frac{\lambda\mathbb E[(S+2c_0)^2]/(2(1-\rho_3)) + \lambda c_0^2}"
+    r"{1-\lambda c_0},\ c_0=\gamma g(0)",
+    lambda: {2: longer(shift), 3: three_levels()},
+    {"FCFS of S": lambda: {2: longer(0)}, "three levels: FCFS of S + 2c_0": lambda: {3: longer(2 * shift)}},
+    source="section 4.2, after theorem 4.5, where g(0) = 0 is taken for granted",
+)
 def check_no_quantum_with_cost(claim: dict[int, sp.Expr]) -> Outcome:
     """g(0) > 0: the theorem for two and three levels of no length, each demotion at the cost c_0 = γg(0)."""
     return identities(
@@ -194,68 +246,3 @@ def three_levels() -> sp.Expr:
     """FCFS of S + 2c_0, whose wait is further prolonged by the pieces c_0 of later arrivals in level 2."""
     wait = longer(2 * shift) - mean() - 2 * shift
     return mean() + 2 * shift + (wait + lam * shift**2) / (1 - lam * shift)
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this section."""
-    return (
-        Entry(
-            "limit-one-level",
-            "k = 1: Pollaczek–Khinchine, E[T] = E[S] + λE[S²]/(2(1 − λE[S]))",
-            r"\mathbb E[T] = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\lambda\mathbb E[S])}",
-            "section 3; Kleinrock, Queueing Systems I, section 5.6",
-            lambda: pollaczek_khinchine,
-            check_one_level,
-            {
-                "E[S²] not halved": lambda: lambda m, s: m + lam * s / (1 - lam * m),
-                "E[S]² for E[S²]": lambda: lambda m, s: pollaczek_khinchine(m, m**2),
-            },
-        ),
-        Entry(
-            "limit-large-quantum",
-            "θ → ∞: Pollaczek–Khinchine for every finite k and linear g, if E[S²] is finite; so the best MLPT is never"
-            " worse than FCFS",
-            r"\lim_{\theta\to\infty}\mathbb E[T_{\mathrm{MLPT}(\theta,k)}]"
-            r" = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\rho_0)}",
-            "section 4.2, after theorem 4.5",
-            lambda: Vanishing(pollaczek_khinchine),
-            check_large_quantum,
-            {
-                "costs that grow as (rθ)²": lambda: Vanishing(pollaczek_khinchine, 2),
-                "E[S²] not halved": lambda: Vanishing(lambda m, s: m + lam * s / (1 - lam * m)),
-            },
-        ),
-        Entry(
-            "limit-foreground-background",
-            "γ = 0, β = 1, k = ∞, θ → 0: foreground–background",
-            r"\mathbb E[T\mid S=u] = \frac{\lambda\mathbb E[\min(S,u)^2]}{2(1-\lambda\mathbb E[\min(S,u)])^2}"
-            r" + \frac{u}{1-\lambda\mathbb E[\min(S,u)]}",
-            "Kleinrock, Queueing Systems II, section 4.6",
-            lambda: foreground_background,
-            check_foreground_background,
-            {
-                "divisor not squared": lambda: lambda m, s: (lam * s / 2 + age) / (1 - lam * m),
-                "E[min(S, u)²] not halved": lambda: lambda m, s: foreground_background(m, 2 * s),
-            },
-        ),
-        Entry(
-            "limit-no-quantum",
-            "θ → 0, g(0) = 0: FCFS, for every finite k",
-            r"\lim_{\theta\to0}\mathbb E[T_{\mathrm{MLPT}(\theta,k)}] = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\rho_0)},"
-            r"\quad k<\infty,\ g(0)=0",
-            "section 4.2, after theorem 4.5; section 5, figure 6",
-            lambda: pollaczek_khinchine,
-            check_no_quantum,
-            {"E[S²] not halved": lambda: lambda m, s: m + lam * s / (1 - lam * m), "no wait": lambda: lambda m, s: m},
-        ),
-        Entry(
-            "limit-no-quantum-affine",
-            "θ → 0, g(0) > 0: not FCFS of S. Two levels give FCFS of S + γg(0); three give FCFS of S + 2γg(0) and more",
-            r"k=2:\ S\to S+\gamma g(0);\quad k=3:\ d_3 = \frac{\lambda\mathbb E[(S+2c_0)^2]/(2(1-\rho_3)) + \lambda c_0^2}"
-            r"{1-\lambda c_0},\ c_0=\gamma g(0)",
-            "section 4.2, after theorem 4.5, where g(0) = 0 is taken for granted",
-            lambda: {2: longer(shift), 3: three_levels()},
-            check_no_quantum_with_cost,
-            {"FCFS of S": lambda: {2: longer(0)}, "three levels: FCFS of S + 2c_0": lambda: {3: longer(2 * shift)}},
-        ),
-    )

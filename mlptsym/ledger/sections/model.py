@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.paper.notation import L, S, beta, ell_C, gamma
 from mlptsym.ledger.paper.printed import integral
@@ -17,13 +17,22 @@ from mlptsym.symbolic.model.memory import MEMORY_LAWS, linear, restore_cost_at
 from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.policies.algorithm import effective_load
 
-__all__ = ["entries"]
-
 t, u, capacity, step = sp.symbols("t u C delta", positive=True)
 
 # moments
 
 
+@entry(
+    "upper-moments",
+    "M_n(t) = E[S^n ; S > t]: dM_n/dt = −t^n f(t), M_0(0) = 1, M_n(∞) = 0",
+    r"\frac{d}{dt}M_n(t) = -t^nf(t),\quad M_0(0)=1,\quad M_n(\infty)=0",
+    lambda: lambda n: -(t**n) * Density(t),
+    {
+        "one power too many": lambda: lambda n: -(t ** (n + 1)) * Density(t),
+        "rising": lambda: lambda n: t**n * Density(t),
+    },
+    source="definition; the moments every other statement is written in",
+)
 def check_upper_moments(claim: Callable[[int], sp.Expr]) -> Outcome:
     """What the package knows of M_n: its derivative, M_0(0) and M_n(∞)."""
     equations = [Equation(f"d/dt M_{n}(t)", UpperMoment(n, t).diff(t), claim(n)) for n in range(4)]
@@ -53,6 +62,18 @@ def piecewise() -> Pieces:
     )
 
 
+@entry(
+    "expectation",
+    "E of a function of S that is a polynomial between boundaries is the sum of ∫ p f over the intervals",
+    r"\mathbb E[\varphi(S)] = \sum_i\int_{t_{i-1}}^{t_i}p_i(s)f(s)\,ds",
+    piecewise,
+    {
+        "min(S, t) beyond t is S": lambda: ((sp.Min(S, t), [(0, sp.oo, S)]),),
+        "1{S > t} squared counts twice": lambda: ((Indicator(S, t) ** 2, [(t, sp.oo, 2)]),),
+        "1{S > t} is one below t": lambda: ((Indicator(S, t), [(0, t, 1)]),),
+    },
+    source="definition",
+)
 def check_expectation(claim: Pieces) -> Outcome:
     """The operator against the integral over each interval, and job by job what 1{S > t} is at S = t."""
     equations = [
@@ -74,6 +95,16 @@ def check_expectation(claim: Pieces) -> Outcome:
 # memory and slowdown
 
 
+@entry(
+    "eq-1",
+    "M(t) = g(a): g(a) = αa grows to C at ℓ_C = C/α; every memory law is non-decreasing",
+    r"M(t) = g(a_j(t)),\quad g(a)=\alpha a,\quad \ell_C = C/\alpha",
+    lambda: (linear().parameters[0] * age, capacity / linear().parameters[0]),
+    {
+        "ℓ_C = αC": lambda: (linear().parameters[0] * age, capacity * linear().parameters[0]),
+        "g(a) = α": lambda: (linear().parameters[0], capacity / linear().parameters[0]),
+    },
+)
 def check_memory(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     """The package's linear law, the age at which it reaches C; each of its laws rises, below a line that it touches."""
     growth, threshold = claim
@@ -97,6 +128,16 @@ def check_memory(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     return everything(identities(equations), Outcome(holds, words, tuple(steps)))
 
 
+@entry(
+    "eq-2",
+    "the service rate is 1 while M(t) < C and β from M(t) = C on",
+    r"\mu(t) = \begin{cases}1 & M(t)<C\\ \beta & M(t)\ge C\end{cases}",
+    lambda: sp.Piecewise((1, age < ell_C), (beta, True)),
+    {
+        "β only beyond C": lambda: sp.Piecewise((1, age <= ell_C), (beta, True)),
+        "rates exchanged": lambda: sp.Piecewise((beta, age < ell_C), (1, True)),
+    },
+)
 def check_rate(claim: sp.Expr) -> Outcome:
     """The package's rate before, at and after ℓ_C."""
     places = {"a < ℓ_C": ell_C / 2, "a = ℓ_C": ell_C, "a > ℓ_C": 2 * ell_C}
@@ -108,6 +149,17 @@ def check_rate(claim: sp.Expr) -> Outcome:
     )
 
 
+@entry(
+    "eq-3",
+    "S = L + (1/β − 1)(L − ℓ_C)⁺",
+    r"S = L + \Bigl(\frac1\beta-1\Bigr)(L-\ell_C)^+",
+    lambda: service_as_printed,
+    {
+        "1/β for 1/β − 1": lambda: lambda x: x + sp.Max(x - ell_C, 0) / beta,
+        "1 − β for 1/β − 1": lambda: lambda x: x + (1 - beta) * sp.Max(x - ell_C, 0),
+        "(ℓ_C − L)⁺": lambda: lambda x: x + (1 / beta - 1) * sp.Max(ell_C - x, 0),
+    },
+)
 def check_service_time(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     """The package's q(L), its inverse, and its slope as the reciprocal of the rate (2), on both sides of ℓ_C."""
     # L and L + 1 both before or both after ℓ_C, without a Min or Max left
@@ -130,6 +182,13 @@ def service_as_printed(work: sp.Expr) -> sp.Expr:
     return work + (1 / beta - 1) * sp.Max(work - ell_C, 0)
 
 
+@entry(
+    "eq-4",
+    "c(a) = γ g(a)",
+    r"c(a) = \gamma g(a)",
+    lambda: gamma * linear().parameters[0] * age,
+    {"(1 − γ) g(a)": lambda: (1 - gamma) * linear().parameters[0] * age, "γ for γ g(a)": lambda: gamma},
+)
 def check_restore_cost(claim: sp.Expr) -> Outcome:
     """The package's c(a) for the linear law."""
     return identities([Equation("c(a)", claim, restore_cost_at(linear()))])
@@ -140,6 +199,16 @@ def mean_as_printed() -> sp.Expr:
     return mean(L) + (1 / beta - 1) * integral(L - ell_C, ell_C, variable=L)
 
 
+@entry(
+    "eq-5",
+    "E[S] = E[L] + (1/β − 1) ∫_{ℓ_C}^∞ (ℓ − ℓ_C) f_L(ℓ) dℓ",
+    r"\mathbb E[S] = \mathbb E[L] + \Bigl(\frac1\beta-1\Bigr)\int_{\ell_C}^\infty(\ell-\ell_C)f_L(\ell)\,d\ell",
+    mean_as_printed,
+    {
+        "∫ ℓ f": lambda: mean(L) + (1 / beta - 1) * integral(L, ell_C, variable=L),
+        "1/β for 1/β − 1": lambda: mean(L) + integral(L - ell_C, ell_C, variable=L) / beta,
+    },
+)
 def check_mean(claim: sp.Expr) -> Outcome:
     """E[q(L)] of the package, integrated on both sides of ℓ_C."""
     return identities(
@@ -150,16 +219,18 @@ def check_mean(claim: sp.Expr) -> Outcome:
     )
 
 
-def check_base_load(claim: sp.Expr) -> Outcome:
-    """The package's load for one level, that is without preemption."""
-    return identities([Equation("ρ_1^eff", claim, effective_load(1))])
-
-
-def check_split_load(claim: sp.Expr) -> Outcome:
-    """λE[q(L)]."""
-    return identities([Equation("ρ_0", claim, arrival_rate * slowdown.service_mean())])
-
-
+@entry(
+    "service-moments",
+    "M_n of S = q(L) at q(x) in moments of L, on either side of ℓ_C, n = 0 … 3",
+    r"\mathbb E[q(L)^n;L>x] = \int_x^{\ell_C}\ell^nf_L\,d\ell + \int_{\max(x,\ell_C)}^\infty"
+    r"\Bigl(\ell_C+\frac{\ell-\ell_C}\beta\Bigr)^nf_L\,d\ell",
+    lambda: lambda n, x, end: integral(L**n, x, end, variable=L),
+    {
+        "from 0 on": lambda: lambda n, x, end: integral(L**n, sp.S.Zero, end, variable=L),
+        "slow from x on": lambda: lambda n, x, end: integral(L**n, x, end, variable=L) / beta**n,
+    },
+    source="from eq. (3)",
+)
 def check_slow_moments(claim: Callable[[int, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
     """The package's M_n of S = q(L) in moments of L, from each side of ℓ_C and for n = 0 … 3."""
     x = sp.Symbol("x", positive=True)
@@ -177,6 +248,49 @@ def check_slow_moments(claim: Callable[[int, sp.Expr, sp.Expr], sp.Expr]) -> Out
     return identities(equations)
 
 
+@entry(
+    "eq-6",
+    "ρ_0 = λE[S]",
+    r"\rho_0 = \lambda\mathbb E[S]",
+    lambda: arrival_rate * mean(),
+    {"E[S] for ρ_0": mean, "λE[S²]": lambda: arrival_rate * mean(order=2)},
+)
+def check_base_load(claim: sp.Expr) -> Outcome:
+    """The package's load for one level, that is without preemption."""
+    return identities([Equation("ρ_1^eff", claim, effective_load(1))])
+
+
+@entry(
+    "eq-7",
+    "ρ_0 = λ(E[L] + (1/β − 1) E[(L − ℓ_C)⁺])",
+    r"\rho_0 = \lambda\Bigl(\mathbb E[L] + \Bigl(\frac1\beta-1\Bigr)\mathbb E[(L-\ell_C)^+]\Bigr)",
+    lambda: arrival_rate * mean_as_printed(),
+    {
+        "no slowdown": lambda: arrival_rate * mean(L),
+        "(1/β) E[(L − ℓ_C)⁺]": lambda: arrival_rate * (mean(L) + integral(L - ell_C, ell_C, variable=L) / beta),
+    },
+)
+def check_split_load(claim: sp.Expr) -> Outcome:
+    """λE[q(L)]."""
+    return identities([Equation("ρ_0", claim, arrival_rate * slowdown.service_mean())])
+
+
+excess = sp.Symbol("E_excess", positive=True)
+
+
+@entry(
+    "stability-grows",
+    "∂E[S]/∂ℓ_C = −(1/β − 1) P(L > ℓ_C) and ∂E[S]/∂β = −E[(L − ℓ_C)⁺]/β²: more memory or a milder slowdown"
+    " enlarges the stability region, if sizes exceed ℓ_C at all",
+    r"\frac{\partial\mathbb E[S]}{\partial\ell_C} = -\Bigl(\frac1\beta-1\Bigr)\bar F_L(\ell_C),\quad"
+    r"\frac{\partial\mathbb E[S]}{\partial\beta} = -\frac{\mathbb E[(L-\ell_C)^+]}{\beta^2}",
+    lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta**2),
+    {
+        "rising in ℓ_C": lambda: ((1 / beta - 1) * tail(ell_C, L), -excess / beta**2),
+        "1/β for 1/β²": lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta),
+    },
+    source="section 3, after lemma 3.1",
+)
 def check_monotone(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     """Derivatives of the package's E[S] in ℓ_C and β, and their signs."""
     found = [sp.diff(slowdown.service_mean(), symbol) for symbol in (ell_C, beta)]
@@ -189,143 +303,3 @@ def check_monotone(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     below_one = {beta: 1 / (1 + step)}
     signs = [is_positive(-derivative.subs(below_one)) for derivative in claim]
     return everything(outcome, Outcome(all(signs), "both negative where P(L > ℓ_C) > 0, else zero"))
-
-
-excess = sp.Symbol("E_excess", positive=True)
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this section, in the order of the paper."""
-    return (
-        Entry(
-            "upper-moments",
-            "M_n(t) = E[S^n ; S > t]: dM_n/dt = −t^n f(t), M_0(0) = 1, M_n(∞) = 0",
-            r"\frac{d}{dt}M_n(t) = -t^nf(t),\quad M_0(0)=1,\quad M_n(\infty)=0",
-            "definition; the moments every other statement is written in",
-            lambda: lambda n: -(t**n) * Density(t),
-            check_upper_moments,
-            {
-                "one power too many": lambda: lambda n: -(t ** (n + 1)) * Density(t),
-                "rising": lambda: lambda n: t**n * Density(t),
-            },
-        ),
-        Entry(
-            "expectation",
-            "E of a function of S that is a polynomial between boundaries is the sum of ∫ p f over the intervals",
-            r"\mathbb E[\varphi(S)] = \sum_i\int_{t_{i-1}}^{t_i}p_i(s)f(s)\,ds",
-            "definition",
-            piecewise,
-            check_expectation,
-            {
-                "min(S, t) beyond t is S": lambda: ((sp.Min(S, t), [(0, sp.oo, S)]),),
-                "1{S > t} squared counts twice": lambda: ((Indicator(S, t) ** 2, [(t, sp.oo, 2)]),),
-                "1{S > t} is one below t": lambda: ((Indicator(S, t), [(0, t, 1)]),),
-            },
-        ),
-        Entry(
-            "eq-1",
-            "M(t) = g(a): g(a) = αa grows to C at ℓ_C = C/α; every memory law is non-decreasing",
-            r"M(t) = g(a_j(t)),\quad g(a)=\alpha a,\quad \ell_C = C/\alpha",
-            "eq. (1)",
-            lambda: (linear().parameters[0] * age, capacity / linear().parameters[0]),
-            check_memory,
-            {
-                "ℓ_C = αC": lambda: (linear().parameters[0] * age, capacity * linear().parameters[0]),
-                "g(a) = α": lambda: (linear().parameters[0], capacity / linear().parameters[0]),
-            },
-        ),
-        Entry(
-            "eq-2",
-            "the service rate is 1 while M(t) < C and β from M(t) = C on",
-            r"\mu(t) = \begin{cases}1 & M(t)<C\\ \beta & M(t)\ge C\end{cases}",
-            "eq. (2)",
-            lambda: sp.Piecewise((1, age < ell_C), (beta, True)),
-            check_rate,
-            {
-                "β only beyond C": lambda: sp.Piecewise((1, age <= ell_C), (beta, True)),
-                "rates exchanged": lambda: sp.Piecewise((beta, age < ell_C), (1, True)),
-            },
-        ),
-        Entry(
-            "eq-3",
-            "S = L + (1/β − 1)(L − ℓ_C)⁺",
-            r"S = L + \Bigl(\frac1\beta-1\Bigr)(L-\ell_C)^+",
-            "eq. (3)",
-            lambda: service_as_printed,
-            check_service_time,
-            {
-                "1/β for 1/β − 1": lambda: lambda x: x + sp.Max(x - ell_C, 0) / beta,
-                "1 − β for 1/β − 1": lambda: lambda x: x + (1 - beta) * sp.Max(x - ell_C, 0),
-                "(ℓ_C − L)⁺": lambda: lambda x: x + (1 / beta - 1) * sp.Max(ell_C - x, 0),
-            },
-        ),
-        Entry(
-            "eq-4",
-            "c(a) = γ g(a)",
-            r"c(a) = \gamma g(a)",
-            "eq. (4)",
-            lambda: gamma * linear().parameters[0] * age,
-            check_restore_cost,
-            {"(1 − γ) g(a)": lambda: (1 - gamma) * linear().parameters[0] * age, "γ for γ g(a)": lambda: gamma},
-        ),
-        Entry(
-            "eq-5",
-            "E[S] = E[L] + (1/β − 1) ∫_{ℓ_C}^∞ (ℓ − ℓ_C) f_L(ℓ) dℓ",
-            r"\mathbb E[S] = \mathbb E[L] + \Bigl(\frac1\beta-1\Bigr)\int_{\ell_C}^\infty(\ell-\ell_C)f_L(\ell)\,d\ell",
-            "eq. (5)",
-            mean_as_printed,
-            check_mean,
-            {
-                "∫ ℓ f": lambda: mean(L) + (1 / beta - 1) * integral(L, ell_C, variable=L),
-                "1/β for 1/β − 1": lambda: mean(L) + integral(L - ell_C, ell_C, variable=L) / beta,
-            },
-        ),
-        Entry(
-            "service-moments",
-            "M_n of S = q(L) at q(x) in moments of L, on either side of ℓ_C, n = 0 … 3",
-            r"\mathbb E[q(L)^n;L>x] = \int_x^{\ell_C}\ell^nf_L\,d\ell + \int_{\max(x,\ell_C)}^\infty"
-            r"\Bigl(\ell_C+\frac{\ell-\ell_C}\beta\Bigr)^nf_L\,d\ell",
-            "from eq. (3)",
-            lambda: lambda n, x, end: integral(L**n, x, end, variable=L),
-            check_slow_moments,
-            {
-                "from 0 on": lambda: lambda n, x, end: integral(L**n, sp.S.Zero, end, variable=L),
-                "slow from x on": lambda: lambda n, x, end: integral(L**n, x, end, variable=L) / beta**n,
-            },
-        ),
-        Entry(
-            "eq-6",
-            "ρ_0 = λE[S]",
-            r"\rho_0 = \lambda\mathbb E[S]",
-            "eq. (6)",
-            lambda: arrival_rate * mean(),
-            check_base_load,
-            {"E[S] for ρ_0": mean, "λE[S²]": lambda: arrival_rate * mean(order=2)},
-        ),
-        Entry(
-            "eq-7",
-            "ρ_0 = λ(E[L] + (1/β − 1) E[(L − ℓ_C)⁺])",
-            r"\rho_0 = \lambda\Bigl(\mathbb E[L] + \Bigl(\frac1\beta-1\Bigr)\mathbb E[(L-\ell_C)^+]\Bigr)",
-            "eq. (7)",
-            lambda: arrival_rate * mean_as_printed(),
-            check_split_load,
-            {
-                "no slowdown": lambda: arrival_rate * mean(L),
-                "(1/β) E[(L − ℓ_C)⁺]": lambda: arrival_rate * (mean(L) + integral(L - ell_C, ell_C, variable=L) / beta),
-            },
-        ),
-        Entry(
-            "stability-grows",
-            "∂E[S]/∂ℓ_C = −(1/β − 1) P(L > ℓ_C) and ∂E[S]/∂β = −E[(L − ℓ_C)⁺]/β²: more memory or a milder slowdown"
-            " enlarges the stability region, if sizes exceed ℓ_C at all",
-            r"\frac{\partial\mathbb E[S]}{\partial\ell_C} = -\Bigl(\frac1\beta-1\Bigr)\bar F_L(\ell_C),\quad"
-            r"\frac{\partial\mathbb E[S]}{\partial\beta} = -\frac{\mathbb E[(L-\ell_C)^+]}{\beta^2}",
-            "section 3, after lemma 3.1",
-            lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta**2),
-            check_monotone,
-            {
-                "rising in ℓ_C": lambda: ((1 / beta - 1) * tail(ell_C, L), -excess / beta**2),
-                "1/β for 1/β²": lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta),
-            },
-        ),
-    )

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Claim, Equation, everything, folded, identities, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
@@ -26,9 +26,6 @@ from mlptsym.symbolic.policies.algorithm import (
     piece,
 )
 
-__all__ = ["entries"]
-
-
 Sum = Callable[[Callable[[Any], sp.Expr], int, int], sp.Expr]
 TO_THE_END = (7, 11)
 """A level J of k levels, far enough from both ends for every sum below."""
@@ -39,6 +36,17 @@ def term_by_term(term: Callable[[Any], sp.Expr], lower: int, upper: int) -> sp.E
     return sp.Add(*(term(r) for r in range(lower, upper + 1)))
 
 
+@entry(
+    "sums-over-levels",
+    "sums over levels with symbolic ends, folded and brought to common ends, are the sums term by term",
+    r"\sum_{r=a}^{b}x_r = x_a + x_{a+1} + \dots + x_b",
+    lambda: term_by_term,
+    {
+        "the last term left out": lambda: lambda term, a, b: term_by_term(term, a, b - 1),
+        "one level later": lambda: lambda term, a, b: term_by_term(term, a + 1, b + 1),
+    },
+    source="beyond the paper; definition of what the proofs by induction are written in",
+)
 def check_sums(claim: Sum) -> Outcome:
     """The package's folded sums, and the same brought to common ends, written out for J = 7 and k = 11.
 
@@ -88,6 +96,16 @@ def _written(expression: sp.Expr) -> sp.Expr:
     return expression.doit().subs({boundary[0]: 0, cost[0]: 0})
 
 
+@entry(
+    "eq-8",
+    "c_r = γ g(t_r), for any g",
+    r"c_r = \gamma g(r\theta),\quad r = 1,\dots,k-1",
+    lambda: lambda g, point: preemption_cost * g(point),
+    {
+        "(1 − γ) g": lambda: lambda g, point: (1 - preemption_cost) * g(point),
+        "one level too early": lambda: lambda g, _: preemption_cost * g(t(J - 1)),
+    },
+)
 def check_restore_costs(claim: Callable[[Callable[[Any], Any], Any], sp.Expr]) -> Outcome:
     """The package's c(a) at the boundaries, for an unknown g and for each of its memory laws."""
     growth = sp.Function("g")
@@ -109,6 +127,16 @@ def added_by_a_level() -> sp.Expr:
     return piece(J) + piece(J + 1, last=True) - piece(J, last=True)
 
 
+@entry(
+    "eq-9",
+    "S_k^eff = S + Σ_{r<k} c_r 1{S > t_r}, for every k",
+    r"S_k^{\mathrm{eff}} = S + \gamma\sum_{r=1}^{k-1} g(r\theta)\mathbf 1\{S>r\theta\}",
+    lambda: printed.effective_size,
+    {
+        "c_{r−1} for c_r": lambda: size_with_shifted_costs,
+        "costs paid by every job": lambda: lambda k: service + printed.costs_before(k),
+    },
+)
 def check_effective_size(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """Job by job: one level is S itself, and every further level adds what cutting the last piece adds.
 
@@ -125,33 +153,14 @@ def check_effective_size(claim: Callable[[Any], sp.Expr]) -> Outcome:
     )
 
 
-def check_effective_mean(claim: Callable[[Any], sp.Expr]) -> Outcome:
-    """One level gives E[S], and each further level adds the mean of what cutting the last piece adds."""
-    return identities(
-        upward(
-            lambda k, _: claim(k),
-            "E[S_k^eff]",
-            start=level_terms(1, last=True).piece_mean,
-            step=expectation(added_by_a_level(), ends(J)),
-        )
-    )
-
-
-def check_effective_load(claim: Callable[[Any], sp.Expr]) -> Outcome:
-    """λ times the mean that grows level by level, then the package's load for k = 1 … 4."""
-    return everything(
-        identities(
-            upward(
-                lambda k, _: claim(k),
-                "ρ_k^eff",
-                start=arrival_rate * level_terms(1, last=True).piece_mean,
-                step=arrival_rate * expectation(added_by_a_level(), ends(J)),
-            )
-        ),
-        written_out(lambda k, _: claim(k), lambda k, _: effective_load(k), "ρ_k^eff", [(k, k) for k in range(1, 5)]),
-    )
-
-
+@entry(
+    "eq-9-written-out",
+    "(9) and its square for k = 1, 2, 3",
+    r"S_k^{\mathrm{eff}} = Y_1 + \dots + Y_k",
+    lambda: printed.effective_size,
+    {"c_{r−1} for c_r": lambda: size_with_shifted_costs},
+    source="eq. (9)",
+)
 def check_effective_size_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """The mean of the printed S_k^eff and of its square against those of the package's pieces."""
 
@@ -167,6 +176,63 @@ def check_effective_size_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome
     )
 
 
+@entry(
+    "eq-10",
+    "E[S_k^eff] = E[S] + Σ_{r<k} c_r F̄(t_r), for every k",
+    r"\mathbb E[S_k^{\mathrm{eff}}] = \mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)",
+    lambda: printed.effective_mean,
+    {
+        "sum up to k": lambda: lambda k: printed.effective_mean(k + 1),
+        "c_{r−1} for c_r": lambda: lambda k: printed.effective_mean(k) - c(k - 1) * F(k - 1),
+    },
+)
+def check_effective_mean(claim: Callable[[Any], sp.Expr]) -> Outcome:
+    """One level gives E[S], and each further level adds the mean of what cutting the last piece adds."""
+    return identities(
+        upward(
+            lambda k, _: claim(k),
+            "E[S_k^eff]",
+            start=level_terms(1, last=True).piece_mean,
+            step=expectation(added_by_a_level(), ends(J)),
+        )
+    )
+
+
+@entry(
+    "eq-11",
+    "ρ_k^eff = λ(E[S] + Σ_{r<k} c_r F̄(t_r)), for every k",
+    r"\rho_k^{\mathrm{eff}} = \lambda\Bigl(\mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)\Bigr)",
+    lambda: lambda k: arrival_rate * printed.effective_mean(k),
+    {
+        "without λ": lambda: printed.effective_mean,
+        "sum up to k": lambda: lambda k: arrival_rate * printed.effective_mean(k + 1),
+    },
+)
+def check_effective_load(claim: Callable[[Any], sp.Expr]) -> Outcome:
+    """λ times the mean that grows level by level, then the package's load for k = 1 … 4."""
+    return everything(
+        identities(
+            upward(
+                lambda k, _: claim(k),
+                "ρ_k^eff",
+                start=arrival_rate * level_terms(1, last=True).piece_mean,
+                step=arrival_rate * expectation(added_by_a_level(), ends(J)),
+            )
+        ),
+        written_out(lambda k, _: claim(k), lambda k, _: effective_load(k), "ρ_k^eff", [(k, k) for k in range(1, 5)]),
+    )
+
+
+@entry(
+    "eq-13",
+    "p_j = P(t_{j−1} < S ≤ t_j) for j < k, p_k = P(S > t_{k−1})",
+    r"p_j = \begin{cases}\Pr((j-1)\theta < S \le j\theta) & j<k\\ \Pr(S>(k-1)\theta) & j=k\end{cases}",
+    lambda: printed.probability,
+    {
+        "one level too late": lambda: lambda j, k: printed.probability(j + 1, k),
+        "p_k like the others": lambda: lambda j, k: F(j - 1) - F(j),
+    },
+)
 def check_probabilities(claim: Claim) -> Outcome:
     """The package's p_j at a symbolic level and at the last one, and P(S ≤ t_J) as their sum up to J."""
     return identities(
@@ -191,6 +257,20 @@ def size_with_shifted_costs(k: Any) -> sp.Expr:
 wait = sp.Symbol("d_j", positive=True)
 
 
+RESPONSE_VARIANTS = {
+    "costs up to c_j": lambda: partial(response_of_a_level, costs=lambda j: printed.costs_before(j + 1)),
+    "E[S] for E[S | J = j]": lambda: lambda j, k: wait + mean() + printed.costs_before(j),
+    "no restore costs": lambda: partial(response_of_a_level, costs=lambda j: sp.S.Zero),
+}
+
+
+@entry(
+    "eq-14",
+    "E[T | J = j] = d_j + E[S | J = j] + Σ_{r<j} c_r, for every j and for j = k",
+    r"\mathbb E[T\mid J=j] = d_j + \mathbb E[S\mid J=j] + \sum_{r=1}^{j-1}c_r",
+    lambda: response_of_a_level,
+    RESPONSE_VARIANTS,
+)
 def check_response_of_a_level(claim: Callable[[Any, Any], sp.Expr]) -> Outcome:
     """Wait plus pieces of the jobs that complete in level j: a_J behind them and the piece up to S itself."""
     equations = []
@@ -209,106 +289,3 @@ def response_of_a_level(j: Any, k: Any, costs: Callable[[Any], sp.Expr] = printe
     """(14)."""
     completed = level_terms(j, last=j == k).completed_service
     return wait + completed / printed.probability(j, k) + costs(j)
-
-
-RESPONSE_VARIANTS = {
-    "costs up to c_j": lambda: partial(response_of_a_level, costs=lambda j: printed.costs_before(j + 1)),
-    "E[S] for E[S | J = j]": lambda: lambda j, k: wait + mean() + printed.costs_before(j),
-    "no restore costs": lambda: partial(response_of_a_level, costs=lambda j: sp.S.Zero),
-}
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this section, in the order of the paper."""
-    return (
-        Entry(
-            "sums-over-levels",
-            "sums over levels with symbolic ends, folded and brought to common ends, are the sums term by term",
-            r"\sum_{r=a}^{b}x_r = x_a + x_{a+1} + \dots + x_b",
-            "beyond the paper; definition of what the proofs by induction are written in",
-            lambda: term_by_term,
-            check_sums,
-            {
-                "the last term left out": lambda: lambda term, a, b: term_by_term(term, a, b - 1),
-                "one level later": lambda: lambda term, a, b: term_by_term(term, a + 1, b + 1),
-            },
-        ),
-        Entry(
-            "eq-8",
-            "c_r = γ g(t_r), for any g",
-            r"c_r = \gamma g(r\theta),\quad r = 1,\dots,k-1",
-            "eq. (8)",
-            lambda: lambda g, point: preemption_cost * g(point),
-            check_restore_costs,
-            {
-                "(1 − γ) g": lambda: lambda g, point: (1 - preemption_cost) * g(point),
-                "one level too early": lambda: lambda g, _: preemption_cost * g(t(J - 1)),
-            },
-        ),
-        Entry(
-            "eq-9",
-            "S_k^eff = S + Σ_{r<k} c_r 1{S > t_r}, for every k",
-            r"S_k^{\mathrm{eff}} = S + \gamma\sum_{r=1}^{k-1} g(r\theta)\mathbf 1\{S>r\theta\}",
-            "eq. (9)",
-            lambda: printed.effective_size,
-            check_effective_size,
-            {
-                "c_{r−1} for c_r": lambda: size_with_shifted_costs,
-                "costs paid by every job": lambda: lambda k: service + printed.costs_before(k),
-            },
-        ),
-        Entry(
-            "eq-9-written-out",
-            "(9) and its square for k = 1, 2, 3",
-            r"S_k^{\mathrm{eff}} = Y_1 + \dots + Y_k",
-            "eq. (9)",
-            lambda: printed.effective_size,
-            check_effective_size_written_out,
-            {"c_{r−1} for c_r": lambda: size_with_shifted_costs},
-        ),
-        Entry(
-            "eq-10",
-            "E[S_k^eff] = E[S] + Σ_{r<k} c_r F̄(t_r), for every k",
-            r"\mathbb E[S_k^{\mathrm{eff}}] = \mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)",
-            "eq. (10)",
-            lambda: printed.effective_mean,
-            check_effective_mean,
-            {
-                "sum up to k": lambda: lambda k: printed.effective_mean(k + 1),
-                "c_{r−1} for c_r": lambda: lambda k: printed.effective_mean(k) - c(k - 1) * F(k - 1),
-            },
-        ),
-        Entry(
-            "eq-11",
-            "ρ_k^eff = λ(E[S] + Σ_{r<k} c_r F̄(t_r)), for every k",
-            r"\rho_k^{\mathrm{eff}} = \lambda\Bigl(\mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)\Bigr)",
-            "eq. (11)",
-            lambda: lambda k: arrival_rate * printed.effective_mean(k),
-            check_effective_load,
-            {
-                "without λ": lambda: printed.effective_mean,
-                "sum up to k": lambda: lambda k: arrival_rate * printed.effective_mean(k + 1),
-            },
-        ),
-        Entry(
-            "eq-13",
-            "p_j = P(t_{j−1} < S ≤ t_j) for j < k, p_k = P(S > t_{k−1})",
-            r"p_j = \begin{cases}\Pr((j-1)\theta < S \le j\theta) & j<k\\ \Pr(S>(k-1)\theta) & j=k\end{cases}",
-            "eq. (13)",
-            lambda: printed.probability,
-            check_probabilities,
-            {
-                "one level too late": lambda: lambda j, k: printed.probability(j + 1, k),
-                "p_k like the others": lambda: lambda j, k: F(j - 1) - F(j),
-            },
-        ),
-        Entry(
-            "eq-14",
-            "E[T | J = j] = d_j + E[S | J = j] + Σ_{r<j} c_r, for every j and for j = k",
-            r"\mathbb E[T\mid J=j] = d_j + \mathbb E[S\mid J=j] + \sum_{r=1}^{j-1}c_r",
-            "eq. (14)",
-            lambda: response_of_a_level,
-            check_response_of_a_level,
-            RESPONSE_VARIANTS,
-        ),
-    )

@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx
 
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.notation import J, lam, t, theta
@@ -20,8 +20,6 @@ from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import service
 from mlptsym.symbolic.mean.remainder import Remainder, remainder
 from mlptsym.symbolic.model.moments import Density, UpperMoment, tail
-
-__all__ = ["entries"]
 
 u = sp.Symbol("u", positive=True)
 
@@ -88,6 +86,18 @@ def missing(side: Side, terms: Remainder) -> sp.Expr:
     return side.work + side.squares * terms.weight + side.late
 
 
+@entry(
+    "remainder-bounds",
+    "bounds of what the levels beyond J add to E[T], sums over levels replaced by integrals over ages",
+    r"\sum_{r\ge J}c_r\bar F(t_r) \le c_J\bar F(t_J)+\frac1\theta\int_{t_J}^\infty"
+    r"(\kappa_0+\kappa_1(u+\theta))\bar F(u)\,du",
+    lambda: (above, below),
+    {
+        "without the first term": lambda: (partial(above, first=0), below),
+        "costs at their own age": lambda: (above, partial(below, shift=0)),
+    },
+    source="beyond the paper; theorem 4.5 for k = ∞",
+)
 def check_formulas(claim: Bounds) -> Outcome:
     """The package's bounds against those stated, and the integrals in them: −p(u) P(S > u) is their derivative."""
     terms, start = remainder(), sp.Symbol("a", positive=True)
@@ -176,6 +186,18 @@ def summed(quantum_length: sp.Rational, through: int) -> Summed:
     return Summed(beyond, {**at, "weight": weight})
 
 
+@entry(
+    "remainder-encloses",
+    "they enclose the sums over infinitely many levels, for exponential S and θ from a quarter to three means",
+    r"\text{least} < \mathbb E[T_\infty] - \mathbb E[X_J] - \sum_{j\le J}p_jd_j(Q_J) < \text{most}",
+    lambda: (above, below),
+    {
+        "without the first term": lambda: (partial(above, first=0), below),
+        "a quantum later from below": lambda: (above, partial(below, shift=1)),
+    },
+    source="beyond the paper; theorem 4.5 for k = ∞",
+    method="enclosure",
+)
 def check_sums(claim: Bounds) -> Outcome:
     """Every sum over the levels beyond J between its bounds, for exponential S with mean one and several quanta."""
     terms, steps, outside = remainder(), [], []
@@ -199,35 +221,3 @@ def check_sums(claim: Bounds) -> Outcome:
                     outside.append(steps[-1].operation)
     words = f"not so: {outside[0]}" if outside else "all between their bounds"
     return Outcome(not outside, f"{len(steps)} sums over infinitely many levels: {words}", tuple(steps))
-
-
-def entries() -> tuple[Entry, ...]:
-    """The bounds of what infinitely many levels add to a finite number of them."""
-    return (
-        Entry(
-            "remainder-bounds",
-            "bounds of what the levels beyond J add to E[T], sums over levels replaced by integrals over ages",
-            r"\sum_{r\ge J}c_r\bar F(t_r) \le c_J\bar F(t_J)+\frac1\theta\int_{t_J}^\infty"
-            r"(\kappa_0+\kappa_1(u+\theta))\bar F(u)\,du",
-            "beyond the paper; theorem 4.5 for k = ∞",
-            lambda: (above, below),
-            check_formulas,
-            {
-                "without the first term": lambda: (partial(above, first=0), below),
-                "costs at their own age": lambda: (above, partial(below, shift=0)),
-            },
-        ),
-        Entry(
-            "remainder-encloses",
-            "they enclose the sums over infinitely many levels, for exponential S and θ from a quarter to three means",
-            r"\text{least} < \mathbb E[T_\infty] - \mathbb E[X_J] - \sum_{j\le J}p_jd_j(Q_J) < \text{most}",
-            "beyond the paper; theorem 4.5 for k = ∞",
-            lambda: (above, below),
-            check_sums,
-            {
-                "without the first term": lambda: (partial(above, first=0), below),
-                "a quantum later from below": lambda: (above, partial(below, shift=1)),
-            },
-            method="enclosure",
-        ),
-    )

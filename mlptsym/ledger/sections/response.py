@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Claim, Equation, everything, identities, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
@@ -23,8 +23,6 @@ from mlptsym.symbolic.mean.waiting import waiting_time
 from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expectation, mean
 from mlptsym.symbolic.policies.algorithm import piece
 
-__all__ = ["entries"]
-
 d = sp.IndexedBase("d", positive=True)
 
 
@@ -35,6 +33,17 @@ def completed_pieces(*, last: bool) -> sp.Expr:
     return expectation((printed.before(J + 1) + piece(J + 1, last=last)) * here, points)
 
 
+@entry(
+    "eq-26",
+    "E[T] = E[S_k^eff] + Σ_j p_j d_j, for every k",
+    r"\mathbb E[T_{\mathrm{MLPT}(\theta,k)}] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_jd_j",
+    lambda: average,
+    {
+        "E[S] for E[S^eff]": lambda: average_without,
+        "d_k left out": lambda: lambda j, k: average(j, k) - (F(k - 1) * d[k] if j == k else 0),
+    },
+    source="eq. (26); E[S_k^eff] is (10), where the paper refers to (9)",
+)
 def check_average(claim: Claim) -> Outcome:
     """Σ_j p_j E[T | J = j] up to level J, with unknown waits d_j, grows by p_{J+1} d_{J+1} and the completed pieces.
 
@@ -56,6 +65,45 @@ def check_average(claim: Claim) -> Outcome:
             last=terms[True].probability * d[J + 1] + completed_pieces(last=True),
         )
     )
+
+
+@entry(
+    "eq-27",
+    "E[T | J = j] = d_j + E[S | J = j] + Σ_{r<j} c_r",
+    r"\mathbb E[T\mid J=j] = d_j + \mathbb E[S\mid J=j] + \sum_{r=1}^{j-1}c_r",
+    lambda: policy.response_of_a_level,
+    policy.RESPONSE_VARIANTS,
+    source="eq. (27), which is (14)",
+)
+def check_response_again(claim: Claim) -> Outcome:
+    """Wait plus pieces of the jobs that complete in level j: a_J behind them and the piece up to S itself."""
+    return policy.check_response_of_a_level(claim)
+
+
+eq_28 = entry(
+    "eq-28",
+    "Σ p_j d_j + Σ p_j E[S | J = j] + Σ p_j Σ_{r<j} c_r = E[S] + Σ_{r<k} c_r F̄(t_r) + Σ p_j d_j, for every k",
+    r"\sum_j p_jd_j + \sum_j p_j\mathbb E[S\mid J=j] + \sum_j p_j\sum_{r<j}c_r"
+    r" = \mathbb E[S] + \sum_{r=1}^{k-1}c_r\bar F(r\theta) + \sum_j p_jd_j",
+    lambda: average,
+    {
+        "costs up to c_j in every level": lambda: lambda j, k: average(j, k) + (c(k) * F(k) if j == k else 0),
+        "partial sums without what is still to be paid": lambda: average_overpaid,
+    },
+)(check_average.function)
+
+
+@entry(
+    "theorem-4.5",
+    "E[T] = E[S_k^eff] + Σ_j p_j d_j with d_j of (23) and d_J of (15), for every k",
+    r"\mathbb E[T] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_j\,"
+    r"\frac{d_J + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1-\lambda\mathbb E[X_{j-1}]}",
+    lambda: average,
+    {"E[S] for E[S^eff]": lambda: average_without},
+)
+def check_theorem(claim: Claim) -> Outcome:
+    """The average over the levels for every k, with each wait d_j as it is summed for every j and k."""
+    return everything(check_average(claim), check_by_level(wait_in_carried_sums()))
 
 
 def average(j: Any, k: Any) -> sp.Expr:
@@ -82,6 +130,19 @@ def wait_in_carried_sums() -> sp.Expr:
     return total_delay(merged, terms.before, terms.work_before)
 
 
+@entry(
+    "theorem-4.5-by-level",
+    "d_j from sums carried from level to level: squares Σ E[Y_r²] and crossings Σ_{r≤j} a_{r−1} E[Y_r]",
+    r"d_j = \frac{\frac{\lambda}{2}\,\frac{\sum_r\mathbb E[Y_r^2]+2\sum_{r\le j}a_{r-1}\mathbb E[Y_r]}"
+    r"{1-\lambda\mathbb E[X_j]} + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1-\lambda\mathbb E[X_{j-1}]}",
+    wait_in_carried_sums,
+    {
+        "crossings not doubled": lambda: _altered(lambda terms: {terms.crossings: terms.crossings / 2}),
+        "a_{j−1} left out": lambda: _altered(lambda terms: {terms.before: 0}),
+        "X_j for X_{j−1}": lambda: _altered(lambda terms: {terms.work_before: terms.work}),
+    },
+    source="theorem 4.5, rearranged for summation",
+)
 def check_by_level(claim: sp.Expr) -> Outcome:
     """The d_j that is summed over levels, whole and split into weight and offset; squares grow by 2 a_J E[Y_{J+1}]."""
     terms = response_terms()
@@ -104,6 +165,18 @@ def added_by_parts(a: sp.Expr, cost: sp.Expr, end: sp.Expr, excess: sp.Expr) -> 
     return a * excess, 2 * (cost - end) * excess
 
 
+@entry(
+    "theorem-4.5-carried",
+    "both sums, summed by parts: U = Σ a E[Y] + a_J D_J and V = Σ E[Y²] − E[min(S, t_J)²] + 2(c_J − t_J) D_J",
+    r"U_J = \sum_{r\le J}a_{r-1}\mathbb E[Y_r] + a_JD_J,\quad"
+    r" V_J = \sum_{r\le J}\mathbb E[Y_r^2] - \mathbb E[\min(S,t_J)^2] + 2(c_J-t_J)D_J",
+    lambda: added_by_parts,
+    {
+        "c_J left out of V": lambda: lambda a, cost, end, excess: added_by_parts(a, 0, end, excess),
+        "D_J alone in U": lambda: lambda a, cost, end, excess: (excess, added_by_parts(a, cost, end, excess)[1]),
+    },
+    source="theorem 4.5, rearranged for summation",
+)
 def check_carried(claim: Added) -> Outcome:
     """Steps and ends of the two carried sums, from their definitions, for J < k − 1 and into the last level.
 
@@ -146,11 +219,18 @@ def check_carried(claim: Added) -> Outcome:
     return everything(identities(equations), Outcome(small, words))
 
 
-def check_theorem(claim: Claim) -> Outcome:
-    """The average over the levels for every k, with each wait d_j as it is summed for every j and k."""
-    return everything(check_average(claim), check_by_level(wait_in_carried_sums()))
-
-
+@entry(
+    "theorem-4.5-written-out",
+    "theorem 4.5 for k = 1, 2, 3, free in all moments, boundaries and costs",
+    r"\mathbb E[T] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_jd_j",
+    lambda: printed.response_time,
+    {
+        "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: mean()),
+        "F̄(t_j) for p_j": lambda: partial(printed.response_time, p=lambda j, k: F(j - 1)),
+        "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
+    },
+    source="theorem 4.5",
+)
 def check_theorem_written_out(claim: Callable[..., sp.Expr]) -> Outcome:
     """The printed E[T] against the package's: whole for one and two levels, then with the package's d_j in place."""
     return everything(
@@ -169,6 +249,17 @@ def slowdown_as_stated(waiting: sp.Expr, j: Any) -> sp.Expr:
     return waiting + printed.costs_before(j)
 
 
+@entry(
+    "mean-slowdown",
+    "E[T/S] = 1 + Σ_j (d_j + c_1 + … + c_{j−1}) E[1/S ; J = j]",
+    r"\mathbb E[T/S] = 1 + \sum_{j=1}^{k}\Bigl(d_j + \sum_{r=1}^{j-1}c_r\Bigr)\mathbb E[1/S;J=j]",
+    lambda: slowdown_as_stated,
+    {
+        "no costs": lambda: lambda waiting, _: waiting,
+        "costs up to c_j": lambda: lambda waiting, j: waiting + printed.costs_before(j + 1),
+    },
+    source="beyond the paper; theorem 4.5 given the service time",
+)
 def check_slowdown(claim: Slowdown) -> Outcome:
     """E[T/S] of the package for unknown waits at each level of three, and for one and two levels with those of (23).
 
@@ -195,110 +286,6 @@ def check_slowdown(claim: Slowdown) -> Outcome:
         whole = sp.Add(*(stated(printed.waiting_time(j, k), j, k) for j in range(1, k + 1)))
         equations.append(Equation(f"E[T/S], k = {k}", mean_slowdown(k), whole))
     return identities(equations)
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this section, in the order of the paper."""
-    return (
-        Entry(
-            "eq-26",
-            "E[T] = E[S_k^eff] + Σ_j p_j d_j, for every k",
-            r"\mathbb E[T_{\mathrm{MLPT}(\theta,k)}] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_jd_j",
-            "eq. (26); E[S_k^eff] is (10), where the paper refers to (9)",
-            lambda: average,
-            check_average,
-            {
-                "E[S] for E[S^eff]": lambda: average_without,
-                "d_k left out": lambda: lambda j, k: average(j, k) - (F(k - 1) * d[k] if j == k else 0),
-            },
-        ),
-        Entry(
-            "eq-27",
-            "E[T | J = j] = d_j + E[S | J = j] + Σ_{r<j} c_r",
-            r"\mathbb E[T\mid J=j] = d_j + \mathbb E[S\mid J=j] + \sum_{r=1}^{j-1}c_r",
-            "eq. (27), which is (14)",
-            lambda: policy.response_of_a_level,
-            policy.check_response_of_a_level,
-            policy.RESPONSE_VARIANTS,
-        ),
-        Entry(
-            "eq-28",
-            "Σ p_j d_j + Σ p_j E[S | J = j] + Σ p_j Σ_{r<j} c_r = E[S] + Σ_{r<k} c_r F̄(t_r) + Σ p_j d_j, for every k",
-            r"\sum_j p_jd_j + \sum_j p_j\mathbb E[S\mid J=j] + \sum_j p_j\sum_{r<j}c_r"
-            r" = \mathbb E[S] + \sum_{r=1}^{k-1}c_r\bar F(r\theta) + \sum_j p_jd_j",
-            "eq. (28)",
-            lambda: average,
-            check_average,
-            {
-                "costs up to c_j in every level": lambda: lambda j, k: average(j, k) + (c(k) * F(k) if j == k else 0),
-                "partial sums without what is still to be paid": lambda: average_overpaid,
-            },
-        ),
-        Entry(
-            "theorem-4.5",
-            "E[T] = E[S_k^eff] + Σ_j p_j d_j with d_j of (23) and d_J of (15), for every k",
-            r"\mathbb E[T] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_j\,"
-            r"\frac{d_J + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1-\lambda\mathbb E[X_{j-1}]}",
-            "theorem 4.5",
-            lambda: average,
-            check_theorem,
-            {"E[S] for E[S^eff]": lambda: average_without},
-        ),
-        Entry(
-            "theorem-4.5-by-level",
-            "d_j from sums carried from level to level: squares Σ E[Y_r²] and crossings Σ_{r≤j} a_{r−1} E[Y_r]",
-            r"d_j = \frac{\frac{\lambda}{2}\,\frac{\sum_r\mathbb E[Y_r^2]+2\sum_{r\le j}a_{r-1}\mathbb E[Y_r]}"
-            r"{1-\lambda\mathbb E[X_j]} + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1-\lambda\mathbb E[X_{j-1}]}",
-            "theorem 4.5, rearranged for summation",
-            wait_in_carried_sums,
-            check_by_level,
-            {
-                "crossings not doubled": lambda: _altered(lambda terms: {terms.crossings: terms.crossings / 2}),
-                "a_{j−1} left out": lambda: _altered(lambda terms: {terms.before: 0}),
-                "X_j for X_{j−1}": lambda: _altered(lambda terms: {terms.work_before: terms.work}),
-            },
-        ),
-        Entry(
-            "theorem-4.5-carried",
-            "both sums, summed by parts: U = Σ a E[Y] + a_J D_J and V = Σ E[Y²] − E[min(S, t_J)²] + 2(c_J − t_J) D_J",
-            r"U_J = \sum_{r\le J}a_{r-1}\mathbb E[Y_r] + a_JD_J,\quad"
-            r" V_J = \sum_{r\le J}\mathbb E[Y_r^2] - \mathbb E[\min(S,t_J)^2] + 2(c_J-t_J)D_J",
-            "theorem 4.5, rearranged for summation",
-            lambda: added_by_parts,
-            check_carried,
-            {
-                "c_J left out of V": lambda: lambda a, cost, end, excess: added_by_parts(a, 0, end, excess),
-                "D_J alone in U": lambda: (
-                    lambda a, cost, end, excess: (excess, added_by_parts(a, cost, end, excess)[1])
-                ),
-            },
-        ),
-        Entry(
-            "theorem-4.5-written-out",
-            "theorem 4.5 for k = 1, 2, 3, free in all moments, boundaries and costs",
-            r"\mathbb E[T] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_jd_j",
-            "theorem 4.5",
-            lambda: printed.response_time,
-            check_theorem_written_out,
-            {
-                "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: mean()),
-                "F̄(t_j) for p_j": lambda: partial(printed.response_time, p=lambda j, k: F(j - 1)),
-                "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
-            },
-        ),
-        Entry(
-            "mean-slowdown",
-            "E[T/S] = 1 + Σ_j (d_j + c_1 + … + c_{j−1}) E[1/S ; J = j]",
-            r"\mathbb E[T/S] = 1 + \sum_{j=1}^{k}\Bigl(d_j + \sum_{r=1}^{j-1}c_r\Bigr)\mathbb E[1/S;J=j]",
-            "beyond the paper; theorem 4.5 given the service time",
-            lambda: slowdown_as_stated,
-            check_slowdown,
-            {
-                "no costs": lambda: lambda waiting, _: waiting,
-                "costs up to c_j": lambda: lambda waiting, j: waiting + printed.costs_before(j + 1),
-            },
-        ),
-    )
 
 
 def average_overpaid(j: Any, k: Any) -> sp.Expr:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mlptsym.laws.exponential import Exponential
 from mlptsym.laws.gamma import Gamma
-from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import scores
 from mlptsym.ledger.paper import printed
 from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
@@ -22,8 +22,6 @@ from mlptsym.simulation.simulate import response_times
 from mlptsym.simulation.traces import draw_trace
 from mlptsym.symbolic.algebra.symbols import arrival_rate, boundary, cost
 from mlptsym.symbolic.model.moments import UpperMoment
-
-__all__ = ["entries"]
 
 FALSE_ALARM = 1e-4
 """Probability that a true statement is refuted by its simulations."""
@@ -56,6 +54,48 @@ Load = Callable[[Queue, Any], float]
 Cases = list[tuple[Queue, Any]]
 
 
+without = [(queue_at(rate), FCFS()) for rate in (0.5, 0.9)]
+few = [(queue_at(0.5), MLPT(quantum=0.5, levels=3)), (queue_at(0.7), MLPT(quantum=1.0, levels=3))]
+many = [(queue_at(0.4), MLPT(quantum=1.0, levels=math.inf)), (queue_at(0.6), MLPT(quantum=0.5, levels=math.inf))]
+lazy_2 = (queue_at(0.72), MLPT(quantum=1.0, levels=2, lazy=True))
+
+
+@entry(
+    "lemma-3.1",
+    "without preemption the queue is stable exactly if ρ_0 = λE[S] < 1: beyond, work grows at the rate ρ_0 − 1",
+    r"\text{stable} \iff \rho_0 = \lambda\mathbb E[S] < 1",
+    lambda: base_load,
+    {
+        "λE[L] for ρ_0": lambda: lambda queue, _: queue.arrival_rate * queue.size.mean,
+        "all service at the rate β": lambda: (
+            lambda queue, _: queue.arrival_rate * queue.size.mean / queue.slowdown_factor
+        ),
+    },
+    given=(without,),
+    method="simulation",
+)
+@entry(
+    "eq-12",
+    "three levels: stable exactly if ρ_3^eff < 1, work grows at the rate ρ_3^eff − 1 beyond",
+    r"\rho_k^{\mathrm{eff}} = \lambda\Bigl(\mathbb E[S] + \gamma\sum_{r=1}^{k-1}g(r\theta)\bar F(r\theta)\Bigr) < 1",
+    lambda: effective_load,
+    {
+        "restore costs left out": lambda: base_load,
+        "one level less": lambda: lambda queue, policy: effective_load(queue, policy, policy.levels - 1),
+        "one level more": lambda: lambda queue, policy: effective_load(queue, policy, policy.levels + 1),
+    },
+    given=(few,),
+    method="simulation",
+)
+@entry(
+    "lemma-4.2",
+    "infinitely many levels: the queue is stable exactly if ρ^eff < 1, though ρ_0 < 1 in both cases",
+    r"\text{stable} \iff \rho_\infty^{\mathrm{eff}} < 1",
+    lambda: effective_load,
+    {"restore costs left out": lambda: base_load},
+    given=(many,),
+    method="simulation",
+)
 def check_growth(cases: Cases, claim: Load, jobs: int = JOBS) -> Outcome:
     """The backlog grows at the rate max(ρ − 1, 0): two seeds for each case, on both sides of stability."""
     found = []
@@ -68,6 +108,15 @@ def check_growth(cases: Cases, claim: Load, jobs: int = JOBS) -> Outcome:
     return scores(found, FALSE_ALARM)
 
 
+@entry(
+    "lemma-4.2-lazy",
+    "MLPT′ with two levels grows as MLPT does; with five its backlog grows less: its stability region is larger",
+    r"k=2:\ \text{backlog of MLPT}' \sim (\rho_2^{\mathrm{eff}}-1)t",
+    lambda: [lazy_2],
+    {"the same with five levels": lambda: [(queue_at(0.7), MLPT(quantum=0.25, levels=5, lazy=True))]},
+    source="remark 1; the paper has no stability condition for MLPT′",
+    method="simulation",
+)
 def check_lazy(claim: Cases) -> Outcome:
     """Under MLPT′ the backlog grows at the rate ρ^eff − 1 of MLPT, costs being due at every demotion."""
     return check_growth(claim, effective_load, 5 * JOBS)
@@ -125,15 +174,18 @@ def _score(words: str, predicted: float, samples: list[float]) -> tuple[str, flo
 QUANTA = ((1.0,), (0.5, 0.7), (0.4, 0.4, 0.4))
 
 
-def check_mean_response(claim: Callable[[int], sp.Expr]) -> Outcome:
-    """The printed E[T] for two, three and four levels, unequal quanta among them."""
-    found = []
-    for quanta in QUANTA:
-        times = [float(response.mean()) for response, _ in measured(MLPT(quanta=quanta))]
-        found.append(_score(f"E[T], quanta {quanta}", number(claim(len(quanta) + 1), QUEUE, quanta), times))
-    return scores(found, FALSE_ALARM, SEEDS - 1)
-
-
+@entry(
+    "eq-23-simulation",
+    "mean wait d_j of the jobs that complete in level j = 1, 2, 3 of three",
+    r"d_j,\quad j = 1, 2, 3",
+    lambda: printed.waiting_time,
+    {
+        "d_J for d_j": lambda: printed.merged_wait,
+        "no a_{j−1}": lambda: partial(printed.waiting_time, ahead=lambda j: sp.S.Zero),
+    },
+    source="eqs. (15), (23)",
+    method="simulation",
+)
 def check_waits_by_level(claim: Callable[[int, int], sp.Expr]) -> Outcome:
     """The printed d_j of each of three levels: response less service and restore costs of the jobs completed there."""
     quanta = QUANTA[1]
@@ -150,86 +202,22 @@ def check_waits_by_level(claim: Callable[[int, int], sp.Expr]) -> Outcome:
     return scores(found, FALSE_ALARM, SEEDS - 1)
 
 
-def entries() -> tuple[Entry, ...]:
-    """Entries by simulation."""
-    without = [(queue_at(rate), FCFS()) for rate in (0.5, 0.9)]
-    few = [(queue_at(0.5), MLPT(quantum=0.5, levels=3)), (queue_at(0.7), MLPT(quantum=1.0, levels=3))]
-    many = [(queue_at(0.4), MLPT(quantum=1.0, levels=math.inf)), (queue_at(0.6), MLPT(quantum=0.5, levels=math.inf))]
-    lazy_2 = (queue_at(0.72), MLPT(quantum=1.0, levels=2, lazy=True))
-    return (
-        Entry(
-            "lemma-3.1",
-            "without preemption the queue is stable exactly if ρ_0 = λE[S] < 1: beyond, work grows at the rate ρ_0 − 1",
-            r"\text{stable} \iff \rho_0 = \lambda\mathbb E[S] < 1",
-            "lemma 3.1",
-            lambda: base_load,
-            partial(check_growth, without),
-            {
-                "λE[L] for ρ_0": lambda: lambda queue, _: queue.arrival_rate * queue.size.mean,
-                "all service at the rate β": lambda: (
-                    lambda queue, _: queue.arrival_rate * queue.size.mean / queue.slowdown_factor
-                ),
-            },
-            method="simulation",
-        ),
-        Entry(
-            "eq-12",
-            "three levels: stable exactly if ρ_3^eff < 1, work grows at the rate ρ_3^eff − 1 beyond",
-            r"\rho_k^{\mathrm{eff}} = \lambda\Bigl(\mathbb E[S] + \gamma\sum_{r=1}^{k-1}g(r\theta)\bar F(r\theta)\Bigr) < 1",
-            "eq. (12)",
-            lambda: effective_load,
-            partial(check_growth, few),
-            {
-                "restore costs left out": lambda: base_load,
-                "one level less": lambda: lambda queue, policy: effective_load(queue, policy, policy.levels - 1),
-                "one level more": lambda: lambda queue, policy: effective_load(queue, policy, policy.levels + 1),
-            },
-            method="simulation",
-        ),
-        Entry(
-            "lemma-4.2",
-            "infinitely many levels: the queue is stable exactly if ρ^eff < 1, though ρ_0 < 1 in both cases",
-            r"\text{stable} \iff \rho_\infty^{\mathrm{eff}} < 1",
-            "lemma 4.2",
-            lambda: effective_load,
-            partial(check_growth, many),
-            {"restore costs left out": lambda: base_load},
-            method="simulation",
-        ),
-        Entry(
-            "lemma-4.2-lazy",
-            "MLPT′ with two levels grows as MLPT does; with five its backlog grows less: its stability region is larger",
-            r"k=2:\ \text{backlog of MLPT}' \sim (\rho_2^{\mathrm{eff}}-1)t",
-            "remark 1; the paper has no stability condition for MLPT′",
-            lambda: [lazy_2],
-            check_lazy,
-            {"the same with five levels": lambda: [(queue_at(0.7), MLPT(quantum=0.25, levels=5, lazy=True))]},
-            method="simulation",
-        ),
-        Entry(
-            "eq-23-simulation",
-            "mean wait d_j of the jobs that complete in level j = 1, 2, 3 of three",
-            r"d_j,\quad j = 1, 2, 3",
-            "eqs. (15), (23)",
-            lambda: printed.waiting_time,
-            check_waits_by_level,
-            {
-                "d_J for d_j": lambda: printed.merged_wait,
-                "no a_{j−1}": lambda: partial(printed.waiting_time, ahead=lambda j: sp.S.Zero),
-            },
-            method="simulation",
-        ),
-        Entry(
-            "theorem-4.5-simulation",
-            "mean response time for two, three and four levels, equal and unequal quanta",
-            r"\mathbb E[T_{\mathrm{MLPT}(\theta,k)}]",
-            "theorem 4.5",
-            lambda: printed.response_time,
-            check_mean_response,
-            {
-                "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0)),
-                "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
-            },
-            method="simulation",
-        ),
-    )
+@entry(
+    "theorem-4.5-simulation",
+    "mean response time for two, three and four levels, equal and unequal quanta",
+    r"\mathbb E[T_{\mathrm{MLPT}(\theta,k)}]",
+    lambda: printed.response_time,
+    {
+        "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0)),
+        "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
+    },
+    source="theorem 4.5",
+    method="simulation",
+)
+def check_mean_response(claim: Callable[[int], sp.Expr]) -> Outcome:
+    """The printed E[T] for two, three and four levels, unequal quanta among them."""
+    found = []
+    for quanta in QUANTA:
+        times = [float(response.mean()) for response, _ in measured(MLPT(quanta=quanta))]
+        found.append(_score(f"E[T], quanta {quanta}", number(claim(len(quanta) + 1), QUEUE, quanta), times))
+    return scores(found, FALSE_ALARM, SEEDS - 1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.symbolic.algebra.symbols import attained, cost, restore_cost, service, unload, unload_time
 from mlptsym.symbolic.distribution.moments import response_moments
@@ -17,9 +17,21 @@ from mlptsym.symbolic.model.moments import Indicator, expectation, mean, tail
 from mlptsym.symbolic.policies.algorithm import boundaries, effective_size
 from mlptsym.symbolic.policies.discipline import UNLOADING, Discipline
 
-__all__ = ["entries"]
 
-
+@entry(
+    "unloading-size",
+    "a job that is demoted from level r pays u_r there and c_r at its return",
+    r"\mathbb E[S_k^{\mathrm{eff}}] = \mathbb E[S] + \sum_{r=1}^{k-1}(c_r + u_r)\bar F(t_r)",
+    lambda: lambda r: (cost[r] + unload[r]) * tail(attained(r)),
+    {
+        "without moving out": lambda: lambda r: cost[r] * tail(attained(r)),
+        "paid by all who reach the level": lambda: (
+            lambda r: cost[r] * tail(attained(r)) + unload[r] * tail(attained(r - 1))
+        ),
+        "the cost of the level above": lambda: lambda r: (restore_cost(r - 1) + unload[r]) * tail(attained(r)),
+    },
+    source="beyond the paper; eq. (9)",
+)
 def check_size(claim: Callable[[int], sp.Expr]) -> Outcome:
     """E[S_k^eff] for k = 1 … 4, written out, and by the expectation operator from the pieces."""
     return identities(
@@ -32,6 +44,18 @@ def check_size(claim: Callable[[int], sp.Expr]) -> Outcome:
     )
 
 
+@entry(
+    "unloading-wait",
+    "the two roads to d_J, correction and pieces, agree where state is also moved out",
+    r"d_J = \frac{\lambda}{2}\,\frac{\mathbb E[X_J^2] + \sum_{r>J}\mathbb E[Y_r^2]}{1 - \lambda\mathbb E[X_J]},"
+    r"\quad Y_r = \bigl(c_{r-1} + \min(S, t_r) - t_{r-1} + u_r\mathbf 1\{S > t_r\}\bigr)\mathbf 1\{S > t_{r-1}\}",
+    lambda: UNLOADING,
+    {
+        "paid by all who reach the level": lambda: _altered(_paid_by_all),
+        "at the head of the next piece": lambda: _altered(_at_the_head),
+    },
+    source="beyond the paper; eqs. (15)–(22)",
+)
 def check_wait(claim: Discipline) -> Outcome:
     """d_J by the paper's correction for the discipline stated, and by the pieces of the package's, for k = 2 and 3."""
     return identities(
@@ -44,6 +68,17 @@ def check_wait(claim: Discipline) -> Outcome:
     )
 
 
+@entry(
+    "unloading-mean",
+    "E[T] where state is also moved out is that of its transform, and the paper's at no cost of moving out",
+    r"\mathbb E[T] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_j p_jd_j",
+    lambda: UNLOADING,
+    {
+        "paid by all who reach the level": lambda: _altered(_paid_by_all),
+        "at the head of the next piece": lambda: _altered(_at_the_head),
+    },
+    source="beyond the paper; theorem 4.5",
+)
 def check_mean(claim: Discipline) -> Outcome:
     """E[T] by theorem 4.5 for the discipline stated, and by the transform of the package's, for k = 2."""
     by_transform = sp.Add(*(response_moments(j, 2, UNLOADING)[1] for j in (1, 2)))
@@ -69,49 +104,3 @@ def _paid_by_all(index: sp.Expr | int, end: sp.Expr) -> sp.Expr:
 def _at_the_head(index: sp.Expr | int, end: sp.Expr) -> sp.Expr:
     """State moved out at the head of the next piece, together with the restoring."""
     return UNLOADING.work(index, end) - unload_time(index) * Indicator(service, end) + unload_time(index - 1)
-
-
-def entries() -> tuple[Entry, ...]:
-    """What the theory is where moving state out costs time as well."""
-    return (
-        Entry(
-            "unloading-size",
-            "a job that is demoted from level r pays u_r there and c_r at its return",
-            r"\mathbb E[S_k^{\mathrm{eff}}] = \mathbb E[S] + \sum_{r=1}^{k-1}(c_r + u_r)\bar F(t_r)",
-            "beyond the paper; eq. (9)",
-            lambda: lambda r: (cost[r] + unload[r]) * tail(attained(r)),
-            check_size,
-            {
-                "without moving out": lambda: lambda r: cost[r] * tail(attained(r)),
-                "paid by all who reach the level": lambda: (
-                    lambda r: cost[r] * tail(attained(r)) + unload[r] * tail(attained(r - 1))
-                ),
-                "the cost of the level above": lambda: lambda r: (restore_cost(r - 1) + unload[r]) * tail(attained(r)),
-            },
-        ),
-        Entry(
-            "unloading-wait",
-            "the two roads to d_J, correction and pieces, agree where state is also moved out",
-            r"d_J = \frac{\lambda}{2}\,\frac{\mathbb E[X_J^2] + \sum_{r>J}\mathbb E[Y_r^2]}{1 - \lambda\mathbb E[X_J]},"
-            r"\quad Y_r = \bigl(c_{r-1} + \min(S, t_r) - t_{r-1} + u_r\mathbf 1\{S > t_r\}\bigr)\mathbf 1\{S > t_{r-1}\}",
-            "beyond the paper; eqs. (15)–(22)",
-            lambda: UNLOADING,
-            check_wait,
-            {
-                "paid by all who reach the level": lambda: _altered(_paid_by_all),
-                "at the head of the next piece": lambda: _altered(_at_the_head),
-            },
-        ),
-        Entry(
-            "unloading-mean",
-            "E[T] where state is also moved out is that of its transform, and the paper's at no cost of moving out",
-            r"\mathbb E[T] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_j p_jd_j",
-            "beyond the paper; theorem 4.5",
-            lambda: UNLOADING,
-            check_mean,
-            {
-                "paid by all who reach the level": lambda: _altered(_paid_by_all),
-                "at the head of the next piece": lambda: _altered(_at_the_head),
-            },
-        ),
-    )

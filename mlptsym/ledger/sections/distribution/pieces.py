@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.ledger.paper import printed
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, cost, restore_cost
@@ -23,7 +23,7 @@ from mlptsym.symbolic.distribution.transform import (
 from mlptsym.symbolic.model.moments import Density, expectation, tail
 from mlptsym.symbolic.policies.algorithm import boundaries, effective_load, piece, work_through
 
-__all__ = ["MOST_LEVELS", "entries"]
+__all__ = ["MOST_LEVELS"]
 
 MOST_LEVELS = 3
 
@@ -42,6 +42,17 @@ def kernel(order: sp.Expr, at: sp.Expr, place: sp.Expr) -> sp.Expr:
     return place**order * sp.exp(-at * place)
 
 
+@entry(
+    "partial-transform",
+    "E[S^n e^{−sS} ; a < S ≤ b]: its derivatives in s, a and b, and its value at s = 0",
+    r"\mathbb E\left[S^ne^{-sS};a<S\le b\right] = \int_a^bx^ne^{-sx}f(x)\,dx",
+    lambda: kernel,
+    {
+        "e^{sx}": lambda: lambda n, at, x: kernel(n, -at, x),
+        "one power more": lambda: lambda n, at, x: kernel(n + 1, at, x),
+    },
+    source="beyond the paper; definition of what the transform of T is written in",
+)
 def check_partial_transform(claim: Kernel) -> Outcome:
     """What the package knows of E[S^n e^{−sS} ; a < S ≤ b], for any n, against ∫ x^n e^{−sx} f(x) dx over (a, b].
 
@@ -121,6 +132,19 @@ def end_as_stated(j: int, k: int, at: sp.Expr) -> sp.Expr:
 PIECES: Pieces = {"X": through_as_stated, "Y": piece_as_stated, "end": end_as_stated}
 
 
+@entry(
+    "transform-pieces",
+    "transforms of the work X_j, of the piece Y_r and of the last piece, level by level",
+    r"\mathbb E[e^{-\sigma X_j}] = \sum_{r=1}^je^{-\sigma(c_1+\dots+c_{r-1})}\,\mathbb E[e^{-\sigma S};J=r]"
+    r" + e^{-\sigma(t_j+c_1+\dots+c_{j-1})}\bar F(t_j)",
+    lambda: PIECES,
+    {
+        "c_r of the level itself": lambda: {**PIECES, "X": _cost_too_early},
+        "no piece for jobs that go on": lambda: {**PIECES, "Y": lambda r, _, at: piece_as_stated(r, r, at)},
+        "t_{j−1} not taken off": lambda: {**PIECES, "end": within},
+    },
+    source="beyond the paper; from eqs. (8) and (19)",
+)
 def check_pieces(claim: Pieces) -> Outcome:
     """The package's transforms of X_j, of Y_j and of the last piece, which it forms interval by interval, k ≤ 3."""
     equations = []
@@ -151,6 +175,19 @@ def found_as_stated(idle: sp.Expr, lower: sp.Expr, work: sp.Expr) -> sp.Expr:
     return (idle + arrival_rate * lower / stretched) / (1 - arrival_rate * (1 - work) / stretched)
 
 
+@entry(
+    "transform-work",
+    "transform of the work that a level-j arrival finds, from the balance of e^{−σV}",
+    r"\mathbb E[e^{-\sigma V}] = \frac{1-\rho^{\mathrm{eff}} + \sum_{r>j}\lambda"
+    r"\left(\bar F(t_{r-1})-\tilde Y_r(\sigma)\right)/\sigma}{1-\lambda\left(1-\tilde X_j(\sigma)\right)/\sigma}",
+    lambda: found_as_stated,
+    {
+        "pieces of lower levels left out": lambda: _altered(lambda a: (a[0], sp.S.Zero, a[2])),
+        "1 in place of 1 − ρ^eff": lambda: _altered(lambda a: (sp.S.One, *a[1:])),
+        "lower pieces counted twice": lambda: _altered(lambda a: (a[0], 2 * a[1], a[2])),
+    },
+    source="beyond the paper; lemma 4.3 is its mean",
+)
 def check_work_found(claim: Found) -> Outcome:
     """The root of the balance of e^{−σV} for every level of one, two and three, with the transforms written out.
 
@@ -178,6 +215,22 @@ def slopes_as_stated(mean: sp.Expr, square: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     return 1 / free, -arrival_rate * square / free**3
 
 
+@entry(
+    "transform-busy-period",
+    "σ = s + λ(1 − E[e^{−σX_{j−1}}]) has σ′(0) = 1/(1 − λE[X_{j−1}]) and σ″(0) = −λE[X_{j−1}²]/(1 − λE[X_{j−1}])³",
+    r"\sigma = s+\lambda\left(1-\tilde X_{j-1}(\sigma)\right),\quad \sigma'(0) = \frac{1}"
+    r"{1-\lambda\mathbb E[X_{j-1}]},\quad \sigma''(0) = -\frac{\lambda\mathbb E[X_{j-1}^2]}"
+    r"{(1-\lambda\mathbb E[X_{j-1}])^3}",
+    lambda: slopes_as_stated,
+    {
+        "1 − λE[X] squared in σ″": lambda: (
+            lambda m, q: (slopes_as_stated(m, q)[0], -arrival_rate * q / (1 - arrival_rate * m) ** 2)
+        ),
+        "E[X]² for E[X²]": lambda: lambda m, q: slopes_as_stated(m, m**2),
+        "1 + λE[X]": lambda: lambda m, q: slopes_as_stated(-m, q),
+    },
+    source="beyond the paper; the busy period of Takács",
+)
 def check_busy_period(claim: Slopes) -> Outcome:
     """The equation of σ differentiated twice along its solution, at s = σ = 0, for the levels of three."""
     equations = []
@@ -204,67 +257,3 @@ def _altered(change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Found:
 def _cost_too_early(j: int, k: int, at: sp.Expr) -> sp.Expr:
     shifted = {cost[r]: cost[r + 1] for r in range(1, k)}
     return through_as_stated(j, k, at).subs(shifted, simultaneous=True)
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this part, in the order of the paper."""
-    return (
-        Entry(
-            "partial-transform",
-            "E[S^n e^{−sS} ; a < S ≤ b]: its derivatives in s, a and b, and its value at s = 0",
-            r"\mathbb E\left[S^ne^{-sS};a<S\le b\right] = \int_a^bx^ne^{-sx}f(x)\,dx",
-            "beyond the paper; definition of what the transform of T is written in",
-            lambda: kernel,
-            check_partial_transform,
-            {
-                "e^{sx}": lambda: lambda n, at, x: kernel(n, -at, x),
-                "one power more": lambda: lambda n, at, x: kernel(n + 1, at, x),
-            },
-        ),
-        Entry(
-            "transform-pieces",
-            "transforms of the work X_j, of the piece Y_r and of the last piece, level by level",
-            r"\mathbb E[e^{-\sigma X_j}] = \sum_{r=1}^je^{-\sigma(c_1+\dots+c_{r-1})}\,\mathbb E[e^{-\sigma S};J=r]"
-            r" + e^{-\sigma(t_j+c_1+\dots+c_{j-1})}\bar F(t_j)",
-            "beyond the paper; from eqs. (8) and (19)",
-            lambda: PIECES,
-            check_pieces,
-            {
-                "c_r of the level itself": lambda: {**PIECES, "X": _cost_too_early},
-                "no piece for jobs that go on": lambda: {**PIECES, "Y": lambda r, _, at: piece_as_stated(r, r, at)},
-                "t_{j−1} not taken off": lambda: {**PIECES, "end": within},
-            },
-        ),
-        Entry(
-            "transform-work",
-            "transform of the work that a level-j arrival finds, from the balance of e^{−σV}",
-            r"\mathbb E[e^{-\sigma V}] = \frac{1-\rho^{\mathrm{eff}} + \sum_{r>j}\lambda"
-            r"\left(\bar F(t_{r-1})-\tilde Y_r(\sigma)\right)/\sigma}{1-\lambda\left(1-\tilde X_j(\sigma)\right)/\sigma}",
-            "beyond the paper; lemma 4.3 is its mean",
-            lambda: found_as_stated,
-            check_work_found,
-            {
-                "pieces of lower levels left out": lambda: _altered(lambda a: (a[0], sp.S.Zero, a[2])),
-                "1 in place of 1 − ρ^eff": lambda: _altered(lambda a: (sp.S.One, *a[1:])),
-                "lower pieces counted twice": lambda: _altered(lambda a: (a[0], 2 * a[1], a[2])),
-            },
-        ),
-        Entry(
-            "transform-busy-period",
-            "σ = s + λ(1 − E[e^{−σX_{j−1}}]) has σ′(0) = 1/(1 − λE[X_{j−1}]) and "
-            "σ″(0) = −λE[X_{j−1}²]/(1 − λE[X_{j−1}])³",
-            r"\sigma = s+\lambda\left(1-\tilde X_{j-1}(\sigma)\right),\quad \sigma'(0) = \frac{1}"
-            r"{1-\lambda\mathbb E[X_{j-1}]},\quad \sigma''(0) = -\frac{\lambda\mathbb E[X_{j-1}^2]}"
-            r"{(1-\lambda\mathbb E[X_{j-1}])^3}",
-            "beyond the paper; the busy period of Takács",
-            lambda: slopes_as_stated,
-            check_busy_period,
-            {
-                "1 − λE[X] squared in σ″": lambda: (
-                    lambda m, q: (slopes_as_stated(m, q)[0], -arrival_rate * q / (1 - arrival_rate * m) ** 2)
-                ),
-                "E[X]² for E[X²]": lambda: lambda m, q: slopes_as_stated(m, m**2),
-                "1 + λE[X]": lambda: lambda m, q: slopes_as_stated(-m, q),
-            },
-        ),
-    )

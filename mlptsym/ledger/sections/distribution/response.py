@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, written_out
 from mlptsym.ledger.exact.digits import DIGITS, value
 from mlptsym.ledger.paper import printed
@@ -23,9 +23,73 @@ from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, 
 from mlptsym.symbolic.policies.algorithm import boundaries, piece, service_before, work_through
 from mlptsym.symbolic.policies.discipline import RESTORING, UNLOADING
 
-__all__ = ["entries", "exponential"]
+__all__ = ["exponential"]
 
 
+_half = sp.Rational(1, 2)
+
+
+cube = UpperMoment(3, 0)
+
+
+@entry(
+    "transform-response",
+    "the transform of T has E[T; J = j] and E[T²; J = j] as differences at 0, for exponential S and k = 3",
+    r"\mathbb E[e^{-sT};J=j] = p_j - s\,\mathbb E[T;J=j] + \frac{s^2}{2}\mathbb E[T^2;J=j] - \dots",
+    lambda: moments_by_parts,
+    {
+        "no new arrivals": lambda: _no_interruptions,
+        "half the variance of the busy period": lambda: partial(moments_by_parts, factor=_half),
+    },
+    source="beyond the paper",
+    method="digits",
+)
+def check_transform(claim: ByParts) -> Outcome:
+    """Divided differences of the transform at σ = ±10⁻³⁰ and 0, for exponential S with mean one and three levels.
+
+    The equation of σ is linear in s, and gives s.
+    """
+    import mpmath
+
+    place = {arrival_rate: sp.Rational(1, 3), boundary[1]: sp.S.One, boundary[2]: sp.Rational(5, 2)}
+    place |= {cost[1]: sp.Rational(1, 10), cost[2]: sp.Rational(1, 4)}
+
+    pairs = []
+    with mpmath.workdps(3 * DIGITS):
+        for j in range(1, MOST_LEVELS + 1):
+            package = response_transform(j, MOST_LEVELS)
+            stated = (*claim(parts_of(j, MOST_LEVELS)), printed.probability(j, MOST_LEVELS))
+            whole, period, first, second, completed = (
+                exponential(part).xreplace(place) for part in (package.expression, package.busy_period, *stated)
+            )
+            quotients = []
+            for sigma in (mpmath.mpf(10) ** -30, -(mpmath.mpf(10) ** -30)):
+                at_zero, at_one = (value(period, {argument: s, stretched: sigma}) for s in (0, 1))
+                s = at_zero / (at_zero - at_one)
+                quotients.append((s, (value(whole, {argument: s, stretched: sigma}) - value(completed)) / s))
+            (right, rising), (left, falling) = quotients
+            bend = (rising - falling) / (right - left)
+            pairs += [
+                (f"E[T; J = {j}]", right * bend - rising, value(first)),
+                (f"E[T²; J = {j}]", 2 * bend, value(second)),
+            ]
+        return agreement(pairs, DIGITS)
+
+
+@entry(
+    "transform-mean",
+    "−d/ds of the transform of T at 0 is theorem 4.5",
+    r"-\left.\frac{d}{ds}\right|_{s=0}\sum_{j=1}^{k}\mathbb E\left[e^{-\sigma_jV_j}\right]e^{-\sigma_ja_{j-1}}"
+    r"\,\mathbb E\left[e^{-s(c_{j-1}+S-t_{j-1})};J=j\right] = \mathbb E[S_k^{\mathrm{eff}}]"
+    r" + \sum_{j=1}^{k}p_jd_j",
+    lambda: printed.response_time,
+    {
+        "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0)),
+        "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
+        "F̄(t_j) for p_j": lambda: partial(printed.response_time, p=lambda j, k: F(j - 1)),
+    },
+    source="beyond the paper; theorem 4.5",
+)
 def check_mean(claim: Callable[..., sp.Expr]) -> Outcome:
     """−d/ds of the transform at 0, level by level for any level of any k, then all levels for k = 1, 2, 3.
 
@@ -56,6 +120,19 @@ def takacs(cube: sp.Expr) -> sp.Expr:
     return square + 2 * mean * wait + 2 * wait**2 + arrival_rate * cube / (3 * free)
 
 
+@entry(
+    "transform-second-moment",
+    "d²/ds² of the transform at 0, under FCFS, is the second moment of Takács",
+    r"\mathbb E[T^2] = \mathbb E[S^2]+2\mathbb E[S]\mathbb E[W]+2\mathbb E[W]^2"
+    r"+\frac{\lambda\mathbb E[S^3]}{3(1-\rho_0)}",
+    lambda: takacs(cube),
+    {
+        "E[S³] left out": lambda: takacs(sp.S.Zero),
+        "2 in place of 3": lambda: takacs(cube * sp.Rational(3, 2)),
+        "E[S²]E[S] for E[S³]": lambda: takacs(UpperMoment(1, 0) * UpperMoment(2, 0)),
+    },
+    source="beyond the paper; Takács 1962",
+)
 def check_second_moment(claim: sp.Expr) -> Outcome:
     """The second derivative of the transform at 0 for one level."""
     return identities([Equation("d²/ds² at 0, k = 1", response_moments(1, 1)[2], claim)])
@@ -108,6 +185,21 @@ def parts_of(j: int, k: int) -> Parts:
     )
 
 
+@entry(
+    "transform-second-moment-by-level",
+    "d²/ds² of the transform at 0, for a job of any level, is the second moment of a busy period that begins "
+    "with the work found",
+    r"\mathbb E[T^2;J=j] = p_j\,\mathbb E[D^2]+2\,\mathbb E[D]\,\mathbb E[R;J=j]+\mathbb E[R^2;J=j],\quad"
+    r"\mathbb E[D^2] = \frac{\mathbb E[(V+a_{j-1})^2]}{(1-\lambda\mathbb E[X_{j-1}])^2}"
+    r"+\frac{\lambda\mathbb E[X_{j-1}^2]\,\mathbb E[V+a_{j-1}]}{(1-\lambda\mathbb E[X_{j-1}])^3}",
+    lambda: moments_by_parts,
+    {
+        "the busy period without variance": lambda: partial(moments_by_parts, factor=0),
+        "no new arrivals": lambda: _no_interruptions,
+        "the pieces of lower levels left out": lambda: _no_lower_pieces,
+    },
+    source="beyond the paper; Takács 1962, Conway, Maxwell and Miller 1967, Fuhrmann and Cooper 1985",
+)
 def check_by_parts(claim: ByParts) -> Outcome:
     """The series of the transform in the moments of any level, and written out for k = 1, 2."""
     terms = moment_terms()
@@ -121,38 +213,6 @@ def check_by_parts(claim: ByParts) -> Outcome:
         for words, stated, found in pairs
         for n in (1, 2)
     )
-
-
-def check_transform(claim: ByParts) -> Outcome:
-    """Divided differences of the transform at σ = ±10⁻³⁰ and 0, for exponential S with mean one and three levels.
-
-    The equation of σ is linear in s, and gives s.
-    """
-    import mpmath
-
-    place = {arrival_rate: sp.Rational(1, 3), boundary[1]: sp.S.One, boundary[2]: sp.Rational(5, 2)}
-    place |= {cost[1]: sp.Rational(1, 10), cost[2]: sp.Rational(1, 4)}
-
-    pairs = []
-    with mpmath.workdps(3 * DIGITS):
-        for j in range(1, MOST_LEVELS + 1):
-            package = response_transform(j, MOST_LEVELS)
-            stated = (*claim(parts_of(j, MOST_LEVELS)), printed.probability(j, MOST_LEVELS))
-            whole, period, first, second, completed = (
-                exponential(part).xreplace(place) for part in (package.expression, package.busy_period, *stated)
-            )
-            quotients = []
-            for sigma in (mpmath.mpf(10) ** -30, -(mpmath.mpf(10) ** -30)):
-                at_zero, at_one = (value(period, {argument: s, stretched: sigma}) for s in (0, 1))
-                s = at_zero / (at_zero - at_one)
-                quotients.append((s, (value(whole, {argument: s, stretched: sigma}) - value(completed)) / s))
-            (right, rising), (left, falling) = quotients
-            bend = (rising - falling) / (right - left)
-            pairs += [
-                (f"E[T; J = {j}]", right * bend - rising, value(first)),
-                (f"E[T²; J = {j}]", 2 * bend, value(second)),
-            ]
-        return agreement(pairs, DIGITS)
 
 
 def exponential(expression: sp.Expr) -> sp.Expr:
@@ -171,6 +231,18 @@ def exponential(expression: sp.Expr) -> sp.Expr:
 Powers = Callable[[sp.Expr, sp.Expr], sp.Expr]
 
 
+@entry(
+    "piece-moments",
+    "moments of the piece of a level and of the work through it, from the moments of the service it gives",
+    r"\mathbb E[Y_r^n] = \int_{t_{r-1}}^{t_r}(c_{r-1}+s-t_{r-1})^nf(s)\,ds"
+    r" + (c_{r-1}+t_r-t_{r-1})^n\bar F(t_r)",
+    lambda: sp.Add,
+    {
+        "no restore cost": lambda: lambda _, served: served,
+        "the cost twice": lambda: lambda restored, served: 2 * restored + served,
+    },
+    source="beyond the paper; from eq. (8)",
+)
 def check_piece_moments(claim: Powers) -> Outcome:
     """The package's moments of a piece and of the work through it, in moments of the service of a level, for k = 2.
 
@@ -207,90 +279,9 @@ def check_piece_moments(claim: Powers) -> Outcome:
     return identities(equations)
 
 
-_half = sp.Rational(1, 2)
-
-
 def _no_interruptions(parts: Parts) -> tuple[sp.Expr, sp.Expr]:
     return moments_by_parts((*parts[:2], (sp.S.Zero, sp.S.Zero), *parts[3:]))
 
 
 def _no_lower_pieces(parts: Parts) -> tuple[sp.Expr, sp.Expr]:
     return moments_by_parts((parts[0], (sp.S.Zero,) * 3, *parts[2:]))
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this part, in the order of the paper."""
-    cube = UpperMoment(3, 0)
-    return (
-        Entry(
-            "transform-response",
-            "the transform of T has E[T; J = j] and E[T²; J = j] as differences at 0, for exponential S and k = 3",
-            r"\mathbb E[e^{-sT};J=j] = p_j - s\,\mathbb E[T;J=j] + \frac{s^2}{2}\mathbb E[T^2;J=j] - \dots",
-            "beyond the paper",
-            lambda: moments_by_parts,
-            check_transform,
-            {
-                "no new arrivals": lambda: _no_interruptions,
-                "half the variance of the busy period": lambda: partial(moments_by_parts, factor=_half),
-            },
-            method="digits",
-        ),
-        Entry(
-            "transform-mean",
-            "−d/ds of the transform of T at 0 is theorem 4.5",
-            r"-\left.\frac{d}{ds}\right|_{s=0}\sum_{j=1}^{k}\mathbb E\left[e^{-\sigma_jV_j}\right]e^{-\sigma_ja_{j-1}}"
-            r"\,\mathbb E\left[e^{-s(c_{j-1}+S-t_{j-1})};J=j\right] = \mathbb E[S_k^{\mathrm{eff}}]"
-            r" + \sum_{j=1}^{k}p_jd_j",
-            "beyond the paper; theorem 4.5",
-            lambda: printed.response_time,
-            check_mean,
-            {
-                "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0)),
-                "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
-                "F̄(t_j) for p_j": lambda: partial(printed.response_time, p=lambda j, k: F(j - 1)),
-            },
-        ),
-        Entry(
-            "transform-second-moment",
-            "d²/ds² of the transform at 0, under FCFS, is the second moment of Takács",
-            r"\mathbb E[T^2] = \mathbb E[S^2]+2\mathbb E[S]\mathbb E[W]+2\mathbb E[W]^2"
-            r"+\frac{\lambda\mathbb E[S^3]}{3(1-\rho_0)}",
-            "beyond the paper; Takács 1962",
-            lambda: takacs(cube),
-            check_second_moment,
-            {
-                "E[S³] left out": lambda: takacs(sp.S.Zero),
-                "2 in place of 3": lambda: takacs(cube * sp.Rational(3, 2)),
-                "E[S²]E[S] for E[S³]": lambda: takacs(UpperMoment(1, 0) * UpperMoment(2, 0)),
-            },
-        ),
-        Entry(
-            "transform-second-moment-by-level",
-            "d²/ds² of the transform at 0, for a job of any level, is the second moment of a busy period that begins "
-            "with the work found",
-            r"\mathbb E[T^2;J=j] = p_j\,\mathbb E[D^2]+2\,\mathbb E[D]\,\mathbb E[R;J=j]+\mathbb E[R^2;J=j],\quad"
-            r"\mathbb E[D^2] = \frac{\mathbb E[(V+a_{j-1})^2]}{(1-\lambda\mathbb E[X_{j-1}])^2}"
-            r"+\frac{\lambda\mathbb E[X_{j-1}^2]\,\mathbb E[V+a_{j-1}]}{(1-\lambda\mathbb E[X_{j-1}])^3}",
-            "beyond the paper; Takács 1962, Conway, Maxwell and Miller 1967, Fuhrmann and Cooper 1985",
-            lambda: moments_by_parts,
-            check_by_parts,
-            {
-                "the busy period without variance": lambda: partial(moments_by_parts, factor=0),
-                "no new arrivals": lambda: _no_interruptions,
-                "the pieces of lower levels left out": lambda: _no_lower_pieces,
-            },
-        ),
-        Entry(
-            "piece-moments",
-            "moments of the piece of a level and of the work through it, from the moments of the service it gives",
-            r"\mathbb E[Y_r^n] = \int_{t_{r-1}}^{t_r}(c_{r-1}+s-t_{r-1})^nf(s)\,ds"
-            r" + (c_{r-1}+t_r-t_{r-1})^n\bar F(t_r)",
-            "beyond the paper; from eq. (8)",
-            lambda: sp.Add,
-            check_piece_moments,
-            {
-                "no restore cost": lambda: lambda _, served: served,
-                "the cost twice": lambda: lambda restored, served: 2 * restored + served,
-            },
-        ),
-    )

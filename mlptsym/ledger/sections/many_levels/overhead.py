@@ -9,7 +9,7 @@ import sympy as sp
 from flint import arb, ctx
 from sympy.polys.ring_series import rs_series_inversion
 
-from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.ledger.paper.notation import J, beta, ell_C, gamma, theta
 from mlptsym.ledger.paper.setting import Setting
@@ -21,9 +21,18 @@ from mlptsym.symbolic.mean.many_levels import demotions, overhead, overhead_lead
 from mlptsym.symbolic.model.memory import linear, restore_cost_at
 from mlptsym.symbolic.model.moments import expectation, mean, tail
 
-__all__ = ["entries"]
 
-
+@entry(
+    "demotions",
+    "N = min(⌈S/θ⌉ − 1, k − 1): a job that needs exactly r quanta completes at the end of the last",
+    r"N = \min\{\lceil S/\theta\rceil - 1,\ k-1\}",
+    lambda: lambda service_time: sp.ceiling(service_time / theta) - 1,
+    {
+        "⌊S/θ⌋": lambda: lambda service_time: sp.floor(service_time / theta),
+        "⌈S/θ⌉": lambda: lambda service_time: sp.ceiling(service_time / theta),
+    },
+    source="section 4.3, where N is a floor of S/θ",
+)
 def check_demotions(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     """S = (n + u)θ, 0 < u ≤ 1, is demoted at rθ exactly for r = 1 … n; u = 1 is a job that needs n + 1 whole quanta."""
     n = sp.Symbol("n", integer=True, nonnegative=True)
@@ -37,6 +46,17 @@ def check_demotions(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     return identities(equations)
 
 
+@entry(
+    "overhead",
+    "H_k(θ) = γθ N(N + 1)/2",
+    r"H_k(\theta) = \gamma\theta\sum_{r=1}^Nr = \frac{\gamma\theta}{2}N(N+1)",
+    lambda: lambda count: gamma * theta * count * (count + 1) / 2,
+    {
+        "N(N − 1)/2": lambda: lambda count: gamma * theta * count * (count - 1) / 2,
+        "not halved": lambda: lambda count: gamma * theta * count * (count + 1),
+    },
+    source="section 4.3",
+)
 def check_overhead(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     """None without a demotion, and each demotion r adds the cost γ r θ of linear memory with slope one."""
     law = linear()
@@ -61,6 +81,17 @@ def equal_quanta(expression: sp.Expr) -> sp.Expr:
     )
 
 
+@entry(
+    "overhead-mean",
+    "E[H_∞(θ)] = γθ Σ_{r≥1} r F̄(rθ), term by term",
+    r"\mathbb E[H_\infty(\theta)] = \gamma\theta\sum_{r=1}^\infty r\bar F(r\theta)",
+    lambda: lambda step: gamma * theta * step * tail(step * theta),
+    {
+        "F̄((r − 1)θ)": lambda: lambda step: gamma * theta * step * tail((step - 1) * theta),
+        "r left out": lambda: lambda step: gamma * theta * tail(step * theta),
+    },
+    source="section 4.3",
+)
 def check_overhead_mean(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     """The summand at r = J is what a further level adds to E[S^eff], and it is E of the package's H level by level."""
     added = equal_quanta(expectation(added_by_a_level(), ends(J)))
@@ -79,6 +110,19 @@ phi = sp.Function("phi")
 u, r = sp.symbols("u r", nonnegative=True)
 
 
+@entry(
+    "overhead-approximation",
+    "E[H_∞] = γE[S²]/(2θ) − γθ/12 − ½γθ ∫ P_2 φ″: the approximation is too large, by γθ/12 at first",
+    r"\mathbb E[H_\infty] = \frac{\gamma\mathbb E[S^2]}{2\theta} - \frac{\gamma\theta}{12}"
+    r" - \frac{\gamma\theta}{2}\int_0^\infty P_2(r)\varphi''(r)\,dr,\quad \varphi(r)=r\bar F(r\theta)",
+    lambda: (gamma * mean(order=2) / (2 * theta), -gamma * theta / 12),
+    {
+        "E[S²] not halved": lambda: (gamma * mean(order=2) / theta, -gamma * theta / 12),
+        "+γθ/12": lambda: (gamma * mean(order=2) / (2 * theta), gamma * theta / 12),
+        "−γθ/6": lambda: (gamma * mean(order=2) / (2 * theta), -gamma * theta / 6),
+    },
+    source="section 4.3; Euler–Maclaurin as in NIST DLMF 2.10.1",
+)
 def check_approximation(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     """Euler–Maclaurin for φ(r) = r F̄(rθ), with its remainder −½ ∫ P_2(r) φ″(r) dr, P_2(u) = u² − u + 1/6 on [0, 1].
 
@@ -145,6 +189,19 @@ def exponential_overhead() -> sp.Expr:
     return sp.expand(g - beyond(sp.S.One) + beyond(beta))
 
 
+@entry(
+    "overhead-kink",
+    "at ℓ_C the density of S jumps, and −½γθ P_2(v)(1 − β) ℓ_C f_L(ℓ_C) is added, v the fraction of ℓ_C/θ;"
+    " shown for exponential L, all ν, β, ℓ_C and v",
+    r"-\frac{\gamma\theta}{2}\Bigl(v^2-v+\frac16\Bigr)(1-\beta)\,\ell_Cf_L(\ell_C),\quad v = \{\ell_C/\theta\}",
+    lambda: kink_term,
+    {
+        "no such term": lambda: lambda density: sp.S.Zero,
+        "β for 1 − β": lambda: lambda density: kink_term(density) * beta / (1 - beta),
+        "opposite sign": lambda: lambda density: -kink_term(density),
+    },
+    source="section 4.3; the error the paper does not state",
+)
 def check_exponential_overhead(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     """The geometric sums expanded in θ at fixed v: 1/θ, θ⁰ and θ¹ against leading, next and kink term."""
     expansion = exponential_overhead()
@@ -177,6 +234,15 @@ def leading_over_exact() -> arb:
         return setting.mean_square / (2 * length**2) / (total + rest.union(arb(0)))
 
 
+@entry(
+    "overhead-at-optimum",
+    "near the best quantum, θ = 3E[L] at ℓ_C = 6E[L], the approximation is 1.4 times E[H_∞]",
+    r"1.39 < \frac{\gamma\mathbb E[S^2]/(2\theta)}{\mathbb E[H_\infty]} < 1.43,\quad \theta = 3\mathbb E[L]",
+    lambda: (1.39, 1.43),
+    {"within 10 %": lambda: (0.9, 1.1), "twice": lambda: (1.9, 2.1)},
+    source="section 4.3 at the parameters of figure 6",
+    method="enclosure",
+)
 def check_overhead_at_optimum(claim: tuple[float, float]) -> Outcome:
     """The ratio of approximation and exact value in interval arithmetic, at the parameters of figure 6."""
     low, high = claim
@@ -184,83 +250,3 @@ def check_overhead_at_optimum(claim: tuple[float, float]) -> Outcome:
     holds = bool(ratio > low) and bool(ratio < high)
     words = f"γE[S²]/(2θ) over E[H_∞] is {ratio.str(6, radius=False)}"
     return Outcome(holds, f"{words}, {'inside' if holds else 'outside'} [{low:g}, {high:g}]")
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this part, in the order of the paper."""
-    return (
-        Entry(
-            "demotions",
-            "N = min(⌈S/θ⌉ − 1, k − 1): a job that needs exactly r quanta completes at the end of the last",
-            r"N = \min\{\lceil S/\theta\rceil - 1,\ k-1\}",
-            "section 4.3, where N is a floor of S/θ",
-            lambda: lambda service_time: sp.ceiling(service_time / theta) - 1,
-            check_demotions,
-            {
-                "⌊S/θ⌋": lambda: lambda service_time: sp.floor(service_time / theta),
-                "⌈S/θ⌉": lambda: lambda service_time: sp.ceiling(service_time / theta),
-            },
-        ),
-        Entry(
-            "overhead",
-            "H_k(θ) = γθ N(N + 1)/2",
-            r"H_k(\theta) = \gamma\theta\sum_{r=1}^Nr = \frac{\gamma\theta}{2}N(N+1)",
-            "section 4.3",
-            lambda: lambda count: gamma * theta * count * (count + 1) / 2,
-            check_overhead,
-            {
-                "N(N − 1)/2": lambda: lambda count: gamma * theta * count * (count - 1) / 2,
-                "not halved": lambda: lambda count: gamma * theta * count * (count + 1),
-            },
-        ),
-        Entry(
-            "overhead-mean",
-            "E[H_∞(θ)] = γθ Σ_{r≥1} r F̄(rθ), term by term",
-            r"\mathbb E[H_\infty(\theta)] = \gamma\theta\sum_{r=1}^\infty r\bar F(r\theta)",
-            "section 4.3",
-            lambda: lambda step: gamma * theta * step * tail(step * theta),
-            check_overhead_mean,
-            {
-                "F̄((r − 1)θ)": lambda: lambda step: gamma * theta * step * tail((step - 1) * theta),
-                "r left out": lambda: lambda step: gamma * theta * tail(step * theta),
-            },
-        ),
-        Entry(
-            "overhead-approximation",
-            "E[H_∞] = γE[S²]/(2θ) − γθ/12 − ½γθ ∫ P_2 φ″: the approximation is too large, by γθ/12 at first",
-            r"\mathbb E[H_\infty] = \frac{\gamma\mathbb E[S^2]}{2\theta} - \frac{\gamma\theta}{12}"
-            r" - \frac{\gamma\theta}{2}\int_0^\infty P_2(r)\varphi''(r)\,dr,\quad \varphi(r)=r\bar F(r\theta)",
-            "section 4.3; Euler–Maclaurin as in NIST DLMF 2.10.1",
-            lambda: (gamma * mean(order=2) / (2 * theta), -gamma * theta / 12),
-            check_approximation,
-            {
-                "E[S²] not halved": lambda: (gamma * mean(order=2) / theta, -gamma * theta / 12),
-                "+γθ/12": lambda: (gamma * mean(order=2) / (2 * theta), gamma * theta / 12),
-                "−γθ/6": lambda: (gamma * mean(order=2) / (2 * theta), -gamma * theta / 6),
-            },
-        ),
-        Entry(
-            "overhead-kink",
-            "at ℓ_C the density of S jumps, and −½γθ P_2(v)(1 − β) ℓ_C f_L(ℓ_C) is added, v the fraction of ℓ_C/θ;"
-            " shown for exponential L, all ν, β, ℓ_C and v",
-            r"-\frac{\gamma\theta}{2}\Bigl(v^2-v+\frac16\Bigr)(1-\beta)\,\ell_Cf_L(\ell_C),\quad v = \{\ell_C/\theta\}",
-            "section 4.3; the error the paper does not state",
-            lambda: kink_term,
-            check_exponential_overhead,
-            {
-                "no such term": lambda: lambda density: sp.S.Zero,
-                "β for 1 − β": lambda: lambda density: kink_term(density) * beta / (1 - beta),
-                "opposite sign": lambda: lambda density: -kink_term(density),
-            },
-        ),
-        Entry(
-            "overhead-at-optimum",
-            "near the best quantum, θ = 3E[L] at ℓ_C = 6E[L], the approximation is 1.4 times E[H_∞]",
-            r"1.39 < \frac{\gamma\mathbb E[S^2]/(2\theta)}{\mathbb E[H_\infty]} < 1.43,\quad \theta = 3\mathbb E[L]",
-            "section 4.3 at the parameters of figure 6",
-            lambda: (1.39, 1.43),
-            check_overhead_at_optimum,
-            {"within 10 %": lambda: (0.9, 1.1), "twice": lambda: (1.9, 2.1)},
-            method="enclosure",
-        ),
-    )

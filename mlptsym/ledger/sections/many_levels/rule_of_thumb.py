@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx
 
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.paper.notation import gamma, lam
 from mlptsym.ledger.paper.parameters import PAPER
@@ -19,11 +19,26 @@ from mlptsym.symbolic.mean.many_levels import rule_of_thumb_quantum
 from mlptsym.symbolic.mean.two_levels import two_level_terms
 from mlptsym.symbolic.model.moments import mean
 
-__all__ = ["entries"]
-
 scale = sp.Symbol("s", positive=True)
 
 
+def rule(factor: Any = 2) -> sp.Expr:
+    """(31)."""
+    return mean() + factor * sp.sqrt(gamma * mean(order=2) / (1 - lam * mean()))
+
+
+@entry(
+    "eq-31",
+    "θ̂ = E[S] + 2 √(γE[S²]/(1 − ρ_0)): E[S] plus the balance of E[H_∞]/(1 − ρ_0) against a penalty θ/8",
+    r"\hat\theta = \mathbb E[S] + 2\sqrt{\frac{\gamma\mathbb E[S^2]}{1-\rho_0}}",
+    rule,
+    {
+        "without the square root": lambda: mean() + 2 * gamma * mean(order=2) / (1 - lam * mean()),
+        "factor 1": lambda: rule(1),
+        "E[S]² for E[S²]": lambda: rule().subs(mean(order=2), mean() ** 2),
+    },
+    source="eq. (31), empirical in the paper; shown are its units and the balance it is",
+)
 def check_rule(claim: sp.Expr) -> Outcome:
     """The package's quantum, found as the balance of overhead against a linear penalty; its units; its numeric form.
 
@@ -51,11 +66,6 @@ def check_rule(claim: sp.Expr) -> Outcome:
     return everything(outcome, Outcome(grows and numeric, words))
 
 
-def rule(factor: Any = 2) -> sp.Expr:
-    """(31)."""
-    return mean() + factor * sp.sqrt(gamma * mean(order=2) / (1 - lam * mean()))
-
-
 Window = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -70,6 +80,15 @@ def jumps() -> dict[int, Jump]:
         return {ratio: Setting(arb(ratio)).jump(terms) for ratio in range(3, 9)}
 
 
+@entry(
+    "eq-32",
+    "θ̂ = ℓ_C for k = 2 and 3 ≤ ℓ_C/E[L] ≤ 7: there ℓ_C is a strict local minimum, at 8E[L] it is not",
+    r"\hat\theta = \ell_C\ \text{if } k=2,\ a\le\ell_C/\mathbb E[L]\le b;\quad a=3,\ b=7",
+    lambda: ((3, 4, 5, 6, 7), (8,)),
+    {"b = 8": lambda: ((3, 4, 5, 6, 7, 8), ()), "b = 6": lambda: ((3, 4, 5, 6), (7, 8))},
+    source="eq. (32) at the paper's λ, β, γ",
+    method="enclosure",
+)
 def check_window(claim: Window) -> Outcome:
     """The jump condition A⁻/B⁻ < h_L < A⁺/B⁺ at the paper's parameters, in interval arithmetic, for ℓ_C = nE[L]."""
     inside, outside = claim
@@ -88,32 +107,3 @@ def check_window(claim: Window) -> Outcome:
         str(ratio) for ratio, is_strict in strict.items() if is_strict
     )
     return Outcome(holds, f"{words} E[L], of 3 … 8", steps)
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this part, in the order of the paper."""
-    return (
-        Entry(
-            "eq-31",
-            "θ̂ = E[S] + 2 √(γE[S²]/(1 − ρ_0)): E[S] plus the balance of E[H_∞]/(1 − ρ_0) against a penalty θ/8",
-            r"\hat\theta = \mathbb E[S] + 2\sqrt{\frac{\gamma\mathbb E[S^2]}{1-\rho_0}}",
-            "eq. (31), empirical in the paper; shown are its units and the balance it is",
-            rule,
-            check_rule,
-            {
-                "without the square root": lambda: mean() + 2 * gamma * mean(order=2) / (1 - lam * mean()),
-                "factor 1": lambda: rule(1),
-                "E[S]² for E[S²]": lambda: rule().subs(mean(order=2), mean() ** 2),
-            },
-        ),
-        Entry(
-            "eq-32",
-            "θ̂ = ℓ_C for k = 2 and 3 ≤ ℓ_C/E[L] ≤ 7: there ℓ_C is a strict local minimum, at 8E[L] it is not",
-            r"\hat\theta = \ell_C\ \text{if } k=2,\ a\le\ell_C/\mathbb E[L]\le b;\quad a=3,\ b=7",
-            "eq. (32) at the paper's λ, β, γ",
-            lambda: ((3, 4, 5, 6, 7), (8,)),
-            check_window,
-            {"b = 8": lambda: ((3, 4, 5, 6, 7, 8), ()), "b = 6": lambda: ((3, 4, 5, 6), (7, 8))},
-            method="enclosure",
-        ),
-    )

@@ -6,15 +6,13 @@ from collections.abc import Callable
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.paper.notation import J, lam, t, theta
 from mlptsym.symbolic.algebra.symbols import restore_cost
 from mlptsym.symbolic.mean.response import level_terms, response_terms
 from mlptsym.symbolic.mean.two_levels import two_level_response_time, two_level_terms
 from mlptsym.symbolic.model.moments import UpperMoment, tail
-
-__all__ = ["entries"]
 
 Effect = Callable[[str], sp.Expr]
 
@@ -39,6 +37,14 @@ def effect(name: str) -> sp.Expr:
     }[name]
 
 
+@entry(
+    "kink-many-levels",
+    "at θ = ℓ_C/m, m < k, the slope of E[T] jumps up, for every k and m: kinks that can be minima, never maxima",
+    r"T'(\theta)\Big|_{(\ell_C/m)^-}^{(\ell_C/m)^+} = (1-\beta)\,f_L(\ell_C)\,m\,B_m > 0",
+    lambda: (effect, 1),
+    {"mass below t_J still pays c_J": lambda: (_still_paying, 1), "the slope jumps down": lambda: (effect, -1)},
+    source="section 4.3; the paper has k = 2 only",
+)
 def check_kinks(claim: tuple[Effect, int]) -> Outcome:
     """A boundary t_J = Jθ at ℓ_C multiplies the density of S, which jumps from f_L to βf_L, by the effect on E[T].
 
@@ -92,18 +98,3 @@ def _positive(expression: sp.Expr) -> dict[sp.Symbol, sp.Symbol]:
 
 def _still_paying(name: str) -> sp.Expr:
     return sp.S.Zero if name.startswith("E[Y") else effect(name)
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this part, in the order of the paper."""
-    return (
-        Entry(
-            "kink-many-levels",
-            "at θ = ℓ_C/m, m < k, the slope of E[T] jumps up, for every k and m: kinks that can be minima, never maxima",
-            r"T'(\theta)\Big|_{(\ell_C/m)^-}^{(\ell_C/m)^+} = (1-\beta)\,f_L(\ell_C)\,m\,B_m > 0",
-            "section 4.3; the paper has k = 2 only",
-            lambda: (effect, 1),
-            check_kinks,
-            {"mass below t_J still pays c_J": lambda: (_still_paying, 1), "the slope jumps down": lambda: (effect, -1)},
-        ),
-    )

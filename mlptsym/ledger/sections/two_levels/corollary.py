@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Equation, identities
 from mlptsym.ledger.paper.notation import S, gamma, lam, theta
 from mlptsym.ledger.sections.two_levels.quantities import TwoLevels, at_quantum
@@ -16,7 +16,7 @@ from mlptsym.symbolic.mean.two_levels import two_level_response_time
 from mlptsym.symbolic.mean.waiting import waiting_time
 from mlptsym.symbolic.model.moments import Indicator, expectation
 
-__all__ = ["entries", "response_time"]
+__all__ = ["response_time"]
 
 
 def response_time(two: TwoLevels) -> sp.Expr:
@@ -24,6 +24,18 @@ def response_time(two: TwoLevels) -> sp.Expr:
     return two.mean + gamma * two.theta * two.tail + two.d_1 + two.tail * two.odds * (two.theta + two.d_1)
 
 
+@entry(
+    "eq-29",
+    "E[T(θ)] = E[S] + γθF̄(θ) + d_1 + F̄(θ) ρ/(1 − ρ) (θ + d_1)",
+    r"\mathbb E[T(\theta)] = \mathbb E[S] + \gamma\theta\bar F(\theta) + d_1"
+    r" + \bar F(\theta)\frac{\rho}{1-\rho}(\theta+d_1)",
+    lambda: response_time,
+    {
+        "1 − γ for γ": lambda: lambda two: response_time(two) + (1 - 2 * gamma) * theta * two.tail,
+        "ρ_1 for ρ": lambda: lambda two: response_time(replace(two, rho=two.rho_1)),
+        "θ left out of the last bracket": lambda: lambda two: response_time(two) - two.tail * two.odds * theta,
+    },
+)
 def check_response_time(claim: Callable[[TwoLevels], sp.Expr]) -> Outcome:
     """Theorem 4.5 for k = 2 and linear memory."""
     return identities([Equation("E[T(θ)]", claim(at_quantum()), two_level_response_time())])
@@ -41,6 +53,14 @@ def waits(two: TwoLevels) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
 Waits = Callable[[TwoLevels], tuple[sp.Expr, sp.Expr, sp.Expr]]
 
 
+@entry(
+    "corollary-4.6",
+    "d_1 = λ(E[S_1²] + F̄(θ)E[S_2²]) / (2(1 − ρ_1)), d_2 = (λE[(S_2^eff)²]/(2(1 − ρ)) + λθE[S_1]) / (1 − ρ_1)",
+    r"d_1 = \frac{\lambda(\mathbb E[S_1^2]+\bar F(\theta)\mathbb E[S_2^2])}{2(1-\rho_1)},\quad"
+    r" d_2 = \frac{\frac{\lambda\mathbb E[(S_2^{\mathrm{eff}})^2]}{2(1-\rho)}+\lambda\theta\mathbb E[S_1]}{1-\rho_1}",
+    lambda: waits,
+    {"d_2 without λθE[S_1]": lambda: wait_without_arrivals, "ρ_2 without F̄(θ)": lambda: load_without_tail},
+)
 def check_corollary(claim: Waits) -> Outcome:
     """The waits of theorem 4.5 for k = 2, the load as the sum of both levels', and the lines of (29) that use them."""
     two = at_quantum()
@@ -67,33 +87,3 @@ def load_without_tail(two: TwoLevels) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     """Corollary 4.6 with ρ_2 = λE[S_2]."""
     d_1, d_2, _ = waits(two)
     return d_1, d_2, two.rho_1 + lam * two.mean_2
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this part, in the order of the paper."""
-    return (
-        Entry(
-            "eq-29",
-            "E[T(θ)] = E[S] + γθF̄(θ) + d_1 + F̄(θ) ρ/(1 − ρ) (θ + d_1)",
-            r"\mathbb E[T(\theta)] = \mathbb E[S] + \gamma\theta\bar F(\theta) + d_1"
-            r" + \bar F(\theta)\frac{\rho}{1-\rho}(\theta+d_1)",
-            "eq. (29)",
-            lambda: response_time,
-            check_response_time,
-            {
-                "1 − γ for γ": lambda: lambda two: response_time(two) + (1 - 2 * gamma) * theta * two.tail,
-                "ρ_1 for ρ": lambda: lambda two: response_time(replace(two, rho=two.rho_1)),
-                "θ left out of the last bracket": lambda: lambda two: response_time(two) - two.tail * two.odds * theta,
-            },
-        ),
-        Entry(
-            "corollary-4.6",
-            "d_1 = λ(E[S_1²] + F̄(θ)E[S_2²]) / (2(1 − ρ_1)), d_2 = (λE[(S_2^eff)²]/(2(1 − ρ)) + λθE[S_1]) / (1 − ρ_1)",
-            r"d_1 = \frac{\lambda(\mathbb E[S_1^2]+\bar F(\theta)\mathbb E[S_2^2])}{2(1-\rho_1)},\quad"
-            r" d_2 = \frac{\frac{\lambda\mathbb E[(S_2^{\mathrm{eff}})^2]}{2(1-\rho)}+\lambda\theta\mathbb E[S_1]}{1-\rho_1}",
-            "corollary 4.6",
-            lambda: waits,
-            check_corollary,
-            {"d_2 without λθE[S_1]": lambda: wait_without_arrivals, "ρ_2 without F̄(θ)": lambda: load_without_tail},
-        ),
-    )

@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, is_positive
 from mlptsym.ledger.exact.digits import DIGITS, ServiceLaw, value
 from mlptsym.ledger.paper.notation import gamma, lam, theta
@@ -25,7 +25,7 @@ from mlptsym.ledger.sections.two_levels.quantities import (
 from mlptsym.symbolic.mean.two_levels import two_level_terms
 from mlptsym.symbolic.model.moments import UpperMoment, mean
 
-__all__ = ["entries", "part_A", "part_B"]
+__all__ = ["part_A", "part_B"]
 
 
 def part_A(two: TwoLevels, slope: sp.Expr, Q: sp.Expr | None = None) -> sp.Expr:  # the paper's name
@@ -49,36 +49,16 @@ def part_B(two: TwoLevels) -> sp.Expr:
 Part = Callable[[TwoLevels, sp.Expr], sp.Expr]
 
 
-def check_A(claim: Part) -> Outcome:
-    """The part of the package's T′/F̄_L that is free of the hazard."""
-    terms = two_level_terms()
-    return identities(
-        with_spare_capacity(
-            terms, Equation("A", claim(at_size(terms), terms.service_slope), terms.A.subs(linear_cost(terms)))
-        )
-    )
-
-
-def check_B(claim: Part) -> Outcome:
-    """The coefficient of −h_L in the package's T′/F̄_L."""
-    terms = two_level_terms()
-    return identities(
-        with_spare_capacity(
-            terms, Equation("B", claim(at_size(terms), terms.service_slope), terms.B.subs(linear_cost(terms)))
-        )
-    )
-
-
-def check_Q(claim: Callable[[TwoLevels], sp.Expr]) -> Outcome:
-    """What multiplies the first bracket of A, solved for from the package's A."""
-    terms = two_level_terms()
-    two, unknown = at_size(terms), sp.Symbol("Q")
-    printed = part_A(two, terms.service_slope, unknown)
-    rest = printed.subs(unknown, 0)
-    solved = (terms.A.subs(linear_cost(terms)) - rest) / sp.diff(printed, unknown)
-    return identities(with_spare_capacity(terms, Equation("Q", claim(two), solved)))
-
-
+@entry(
+    "eq-30",
+    "T′(x) = F̄_L(x) B(x) (A(x)/B(x) − h_L(x))",
+    r"T'(x) = \bar F_L(x)B(x)\Bigl(\frac{A(x)}{B(x)} - h_L(x)\Bigr)",
+    lambda: derivative,
+    {
+        "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
+        "F̄_L left out": lambda: lambda two, slope, hazard: derivative(two, slope, hazard) / two.tail,
+    },
+)
 def check_derivative(claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) -> Outcome:
     """Leibniz differentiation of (29) at θ = q(x), the density of S at q(x) times q′ being that of L at x."""
     terms = two_level_terms()
@@ -91,35 +71,18 @@ def check_derivative(claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) 
     return everything(outcome, Outcome(folded, words))
 
 
-def derivative(two: TwoLevels, slope: sp.Expr, hazard: sp.Expr) -> sp.Expr:
-    """(30)."""
-    A, B = part_A(two, slope), part_B(two)
-    return two.tail * B * (A / B - hazard)
-
-
-def check_positive(claim: Part) -> Outcome:
-    """With ρ = ω/(1 + ω) and ρ_1 = ω_1/(1 + ω_1), ω and ω_1 free positive symbols, no coefficient is negative."""
-    odds, odds_1, d_1, q, tail_here, slope = sp.symbols("omega omega_1 d_1 q Fbar qprime", positive=True)
-    free = replace(at_quantum(), theta=q, tail=tail_here, rho=odds / (1 + odds), rho_1=odds_1 / (1 + odds_1), d_1=d_1)
-    expression = claim(replace(free, mean_2=sp.Symbol("E_S2", positive=True)), slope)
-    holds = is_positive(expression)
-    steps = (Step("in ω = ρ/(1 − ρ) and ω_1 = ρ_1/(1 − ρ_1)", expression),)
-    return everything(
-        check_B(lambda two, _: part_B(two)),
-        Outcome(holds, "all coefficients positive" if holds else "a coefficient is negative", steps),
-    )
-
-
-SAMPLES = tuple(
-    ServiceLaw(name, parameters, sp.Integer(500), sp.Rational(PAPER.slowdown_factor))
-    for name, parameters in (
-        ("LogNormal", (sp.Rational(PAPER.mu), sp.Rational(PAPER.sigma))),
-        ("Gamma", (sp.Rational(7, 10), sp.Integer(240))),
-    )
+@entry(
+    "eq-30-digits",
+    "(30) is the derivative of (29), at x = 200 and 700 for two laws with ℓ_C = 500",
+    r"T'(x) = \frac{d}{dx}\mathbb E[T(q(x))]",
+    lambda: derivative,
+    {
+        "q′ left out of A": lambda: lambda two, slope, hazard: derivative(two, sp.S.One, hazard),
+        "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
+    },
+    source="eq. (30)",
+    method="digits",
 )
-SETTING: dict[sp.Expr, Any] = {lam: sp.Rational(PAPER.arrival_rate), gamma: sp.Rational(PAPER.preemption_cost)}
-
-
 def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
     """(30) against mpmath's derivative of (29) in x, before and after ℓ_C = 500, at the paper's λ, β and γ."""
     terms = two_level_terms()
@@ -147,6 +110,112 @@ def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Ex
     return agreement(pairs, DIGITS)
 
 
+@entry(
+    "A",
+    "A = q′ [λ(1 + F̄_L ρ/(1 − ρ))/(1 − ρ_1) Q + γ + ρ/(1 − ρ) + λγF̄_L/(1 − ρ)² (q + d_1)]",
+    r"A(x) = q'(x)\Bigl[\frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}Q + \gamma"
+    r" + \frac{\rho}{1-\rho} + \frac{\lambda\gamma\bar F_L}{(1-\rho)^2}(q+d_1)\Bigr]",
+    lambda: part_A,
+    {
+        "1 − ρ for (1 − ρ)²": lambda: linear_in_spare_capacity,
+        "γ left out": lambda: lambda two, slope: part_A(two, slope) - slope * gamma,
+        "E[S²] for E[S_2] in Q": lambda: lambda two, slope: part_A(two, slope, square_for_mean(two)),
+        "q′ left out": lambda: lambda two, slope: part_A(two, sp.S.One),
+    },
+    source="appendix A",
+)
+def check_A(claim: Part) -> Outcome:
+    """The part of the package's T′/F̄_L that is free of the hazard."""
+    terms = two_level_terms()
+    return identities(
+        with_spare_capacity(
+            terms, Equation("A", claim(at_size(terms), terms.service_slope), terms.A.subs(linear_cost(terms)))
+        )
+    )
+
+
+@entry(
+    "B",
+    "B = λ(1 + F̄_L ρ/(1 − ρ))/(1 − ρ_1) γ²q²/2 + γq + ρ/(1 − ρ) (q + d_1) + λγF̄_L q/(1 − ρ)² (q + d_1)",
+    r"B(x) = \frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}\frac{\gamma^2q^2}{2} + \gamma q"
+    r" + \frac{\rho}{1-\rho}(q+d_1) + \frac{\lambda\gamma\bar F_Lq}{(1-\rho)^2}(q+d_1)",
+    lambda: lambda two, slope: part_B(two),
+    {
+        "γ² for γ²/2": lambda: lambda two, _: part_B(two) + two.first_factor * gamma**2 * two.theta**2 / 2,
+        "times q′": lambda: lambda two, slope: slope * part_B(two),
+        "γq left out": lambda: lambda two, slope: part_B(two) - gamma * two.theta,
+    },
+    source="appendix A",
+)
+def check_B(claim: Part) -> Outcome:
+    """The coefficient of −h_L in the package's T′/F̄_L."""
+    terms = two_level_terms()
+    return identities(
+        with_spare_capacity(
+            terms, Equation("B", claim(at_size(terms), terms.service_slope), terms.B.subs(linear_cost(terms)))
+        )
+    )
+
+
+@entry(
+    "Q",
+    "Q = d_1 + q − (1 − γ)E[S_2], with E[S_2] and not E[S²]",
+    r"Q(x) = d_1 + q - (1-\gamma)\mathbb E[S_2]",
+    lambda: lambda two: two.Q,
+    {
+        "E[S²] for E[S_2]": lambda: square_for_mean,
+        "γ for 1 − γ": lambda: lambda two: two.d_1 + two.theta - gamma * two.mean_2,
+        "q left out": lambda: lambda two: two.Q - two.theta,
+    },
+    source="appendix A, where the print can be read as E[S²]",
+)
+def check_Q(claim: Callable[[TwoLevels], sp.Expr]) -> Outcome:
+    """What multiplies the first bracket of A, solved for from the package's A."""
+    terms = two_level_terms()
+    two, unknown = at_size(terms), sp.Symbol("Q")
+    printed = part_A(two, terms.service_slope, unknown)
+    rest = printed.subs(unknown, 0)
+    solved = (terms.A.subs(linear_cost(terms)) - rest) / sp.diff(printed, unknown)
+    return identities(with_spare_capacity(terms, Equation("Q", claim(two), solved)))
+
+
+def derivative(two: TwoLevels, slope: sp.Expr, hazard: sp.Expr) -> sp.Expr:
+    """(30)."""
+    A, B = part_A(two, slope), part_B(two)
+    return two.tail * B * (A / B - hazard)
+
+
+@entry(
+    "B-positive",
+    "B(x) > 0 for x > 0 and 0 < ρ < 1",
+    r"B(x) > 0",
+    lambda: lambda two, slope: part_B(two),
+    {"A(x) > 0": lambda: part_A, "with −γq": lambda: lambda two, slope: part_B(two) - 2 * gamma * two.theta},
+    source="section 4.3, after eq. (30)",
+)
+def check_positive(claim: Part) -> Outcome:
+    """With ρ = ω/(1 + ω) and ρ_1 = ω_1/(1 + ω_1), ω and ω_1 free positive symbols, no coefficient is negative."""
+    odds, odds_1, d_1, q, tail_here, slope = sp.symbols("omega omega_1 d_1 q Fbar qprime", positive=True)
+    free = replace(at_quantum(), theta=q, tail=tail_here, rho=odds / (1 + odds), rho_1=odds_1 / (1 + odds_1), d_1=d_1)
+    expression = claim(replace(free, mean_2=sp.Symbol("E_S2", positive=True)), slope)
+    holds = is_positive(expression)
+    steps = (Step("in ω = ρ/(1 − ρ) and ω_1 = ρ_1/(1 − ρ_1)", expression),)
+    return everything(
+        check_B(lambda two, _: part_B(two)),
+        Outcome(holds, "all coefficients positive" if holds else "a coefficient is negative", steps),
+    )
+
+
+SAMPLES = tuple(
+    ServiceLaw(name, parameters, sp.Integer(500), sp.Rational(PAPER.slowdown_factor))
+    for name, parameters in (
+        ("LogNormal", (sp.Rational(PAPER.mu), sp.Rational(PAPER.sigma))),
+        ("Gamma", (sp.Rational(7, 10), sp.Integer(240))),
+    )
+)
+SETTING: dict[sp.Expr, Any] = {lam: sp.Rational(PAPER.arrival_rate), gamma: sp.Rational(PAPER.preemption_cost)}
+
+
 def linear_in_spare_capacity(two: TwoLevels, slope: sp.Expr) -> sp.Expr:
     """A with 1 − ρ in place of its square in the last term."""
     excess = two.odds / (1 - two.rho) * (two.theta + two.d_1)
@@ -156,85 +225,3 @@ def linear_in_spare_capacity(two: TwoLevels, slope: sp.Expr) -> sp.Expr:
 def square_for_mean(two: TwoLevels) -> sp.Expr:
     """Q with E[S²] where the paper's print could be read so."""
     return two.d_1 + two.theta - (1 - gamma) * mean(order=2)
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this part, in the order of the paper."""
-    return (
-        Entry(
-            "eq-30",
-            "T′(x) = F̄_L(x) B(x) (A(x)/B(x) − h_L(x))",
-            r"T'(x) = \bar F_L(x)B(x)\Bigl(\frac{A(x)}{B(x)} - h_L(x)\Bigr)",
-            "eq. (30)",
-            lambda: derivative,
-            check_derivative,
-            {
-                "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
-                "F̄_L left out": lambda: lambda two, slope, hazard: derivative(two, slope, hazard) / two.tail,
-            },
-        ),
-        Entry(
-            "eq-30-digits",
-            "(30) is the derivative of (29), at x = 200 and 700 for two laws with ℓ_C = 500",
-            r"T'(x) = \frac{d}{dx}\mathbb E[T(q(x))]",
-            "eq. (30)",
-            lambda: derivative,
-            check_derivative_digits,
-            {
-                "q′ left out of A": lambda: lambda two, slope, hazard: derivative(two, sp.S.One, hazard),
-                "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
-            },
-            method="digits",
-        ),
-        Entry(
-            "A",
-            "A = q′ [λ(1 + F̄_L ρ/(1 − ρ))/(1 − ρ_1) Q + γ + ρ/(1 − ρ) + λγF̄_L/(1 − ρ)² (q + d_1)]",
-            r"A(x) = q'(x)\Bigl[\frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}Q + \gamma"
-            r" + \frac{\rho}{1-\rho} + \frac{\lambda\gamma\bar F_L}{(1-\rho)^2}(q+d_1)\Bigr]",
-            "appendix A",
-            lambda: part_A,
-            check_A,
-            {
-                "1 − ρ for (1 − ρ)²": lambda: linear_in_spare_capacity,
-                "γ left out": lambda: lambda two, slope: part_A(two, slope) - slope * gamma,
-                "E[S²] for E[S_2] in Q": lambda: lambda two, slope: part_A(two, slope, square_for_mean(two)),
-                "q′ left out": lambda: lambda two, slope: part_A(two, sp.S.One),
-            },
-        ),
-        Entry(
-            "B",
-            "B = λ(1 + F̄_L ρ/(1 − ρ))/(1 − ρ_1) γ²q²/2 + γq + ρ/(1 − ρ) (q + d_1) + λγF̄_L q/(1 − ρ)² (q + d_1)",
-            r"B(x) = \frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}\frac{\gamma^2q^2}{2} + \gamma q"
-            r" + \frac{\rho}{1-\rho}(q+d_1) + \frac{\lambda\gamma\bar F_Lq}{(1-\rho)^2}(q+d_1)",
-            "appendix A",
-            lambda: lambda two, slope: part_B(two),
-            check_B,
-            {
-                "γ² for γ²/2": lambda: lambda two, _: part_B(two) + two.first_factor * gamma**2 * two.theta**2 / 2,
-                "times q′": lambda: lambda two, slope: slope * part_B(two),
-                "γq left out": lambda: lambda two, slope: part_B(two) - gamma * two.theta,
-            },
-        ),
-        Entry(
-            "Q",
-            "Q = d_1 + q − (1 − γ)E[S_2], with E[S_2] and not E[S²]",
-            r"Q(x) = d_1 + q - (1-\gamma)\mathbb E[S_2]",
-            "appendix A, where the print can be read as E[S²]",
-            lambda: lambda two: two.Q,
-            check_Q,
-            {
-                "E[S²] for E[S_2]": lambda: square_for_mean,
-                "γ for 1 − γ": lambda: lambda two: two.d_1 + two.theta - gamma * two.mean_2,
-                "q left out": lambda: lambda two: two.Q - two.theta,
-            },
-        ),
-        Entry(
-            "B-positive",
-            "B(x) > 0 for x > 0 and 0 < ρ < 1",
-            r"B(x) > 0",
-            "section 4.3, after eq. (30)",
-            lambda: lambda two, slope: part_B(two),
-            check_positive,
-            {"A(x) > 0": lambda: part_A, "with −γq": lambda: lambda two, slope: part_B(two) - 2 * gamma * two.theta},
-        ),
-    )

@@ -6,16 +6,24 @@ from collections.abc import Callable
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
 from mlptsym.ledger.paper.notation import beta
 from mlptsym.ledger.sections.two_levels.derivative import part_A, part_B
 from mlptsym.ledger.sections.two_levels.quantities import at_size, linear_cost
 from mlptsym.symbolic.mean.two_levels import jump_ratio, two_level_terms
 
-__all__ = ["entries", "hazard", "survivors"]
+__all__ = ["hazard", "survivors"]
 
 
+@entry(
+    "jump",
+    "A/B jumps by the factor 1/β at ℓ_C: q′ goes from 1 to 1/β, A/q′ and B are continuous",
+    r"\frac{A(\ell_C^+)}{B(\ell_C^+)} = \frac1\beta\,\frac{A(\ell_C^-)}{B(\ell_C^-)}",
+    lambda: 1 / beta,
+    {"β for 1/β": lambda: beta, "1 − β": lambda: 1 - beta},
+    source="section 4.3, after eq. (30)",
+)
 def check_jump(claim: sp.Expr) -> Outcome:
     """The package's ratio of A/B across ℓ_C, and that nothing but the factor q′ of A jumps."""
     terms = two_level_terms()
@@ -35,6 +43,18 @@ def check_jump(claim: sp.Expr) -> Outcome:
 ratio, gap, part, survivors, hazard = sp.symbols("r delta B_part Fbar h", positive=True)
 
 
+@entry(
+    "jump-minimum",
+    "ℓ_C is a strict local minimum if A(ℓ_C⁻)/B(ℓ_C⁻) < h_L(ℓ_C) < A(ℓ_C⁺)/B(ℓ_C⁺)",
+    r"\frac{A(\ell_C^-)}{B(\ell_C^-)} < h_L(\ell_C) < \frac{A(\ell_C^+)}{B(\ell_C^+)}",
+    lambda: (ratio, ratio + gap, ratio + 2 * gap),
+    {
+        "A⁻/B⁻ > h > A⁺/B⁺": lambda: (ratio + 2 * gap, ratio + gap, ratio),
+        "h above both": lambda: (ratio, ratio + 2 * gap, ratio + gap),
+        "h below both": lambda: (ratio + gap, ratio, ratio + 2 * gap),
+    },
+    source="section 4.3, after eq. (30)",
+)
 def check_strict_minimum(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
     """T′ = F̄_L(A − B h) with A = B · (A/B): its sign on either side where A⁻/B⁻, h and A⁺/B⁺ are as stated, B > 0."""
     below, here, above = claim
@@ -49,6 +69,17 @@ def check_strict_minimum(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
     return everything(outcome, Outcome(falls and rises, words, steps))
 
 
+@entry(
+    "kink-two-levels",
+    "at θ = ℓ_C the slope dT/dθ jumps up, by (1 − β) F̄_L B h_L: a kink that can be a minimum, never a maximum",
+    r"T'(\theta)\Big|_{\ell_C^-}^{\ell_C^+} = (1-\beta)\bar F_L(\ell_C)B(\ell_C)h_L(\ell_C) > 0",
+    lambda: lambda survivors, B, hazard: (1 - beta) * survivors * B * hazard,
+    {
+        "1/β − 1 for 1 − β": lambda: lambda survivors, B, hazard: (1 / beta - 1) * survivors * B * hazard,
+        "downward": lambda: lambda survivors, B, hazard: (beta - 1) * survivors * B * hazard,
+    },
+    source="section 4.3; the paper has the jump of A/B only",
+)
 def check_kink(claim: Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
     """dT/dθ = T′(x)/q′(x) with the slopes q′ = 1 before and 1/β after ℓ_C; the jump is positive as B is."""
     terms = two_level_terms()
@@ -60,44 +91,4 @@ def check_kink(claim: Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]) -> Outcome
     return everything(
         identities([Equation("jump of dT/dθ at ℓ_C, any cost", after - before, jump)]),
         Outcome(upward, "the slope jumps up" if upward else "the slope does not jump up", (Step("jump", form),)),
-    )
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this part, in the order of the paper."""
-    return (
-        Entry(
-            "jump",
-            "A/B jumps by the factor 1/β at ℓ_C: q′ goes from 1 to 1/β, A/q′ and B are continuous",
-            r"\frac{A(\ell_C^+)}{B(\ell_C^+)} = \frac1\beta\,\frac{A(\ell_C^-)}{B(\ell_C^-)}",
-            "section 4.3, after eq. (30)",
-            lambda: 1 / beta,
-            check_jump,
-            {"β for 1/β": lambda: beta, "1 − β": lambda: 1 - beta},
-        ),
-        Entry(
-            "jump-minimum",
-            "ℓ_C is a strict local minimum if A(ℓ_C⁻)/B(ℓ_C⁻) < h_L(ℓ_C) < A(ℓ_C⁺)/B(ℓ_C⁺)",
-            r"\frac{A(\ell_C^-)}{B(\ell_C^-)} < h_L(\ell_C) < \frac{A(\ell_C^+)}{B(\ell_C^+)}",
-            "section 4.3, after eq. (30)",
-            lambda: (ratio, ratio + gap, ratio + 2 * gap),
-            check_strict_minimum,
-            {
-                "A⁻/B⁻ > h > A⁺/B⁺": lambda: (ratio + 2 * gap, ratio + gap, ratio),
-                "h above both": lambda: (ratio, ratio + 2 * gap, ratio + gap),
-                "h below both": lambda: (ratio + gap, ratio, ratio + 2 * gap),
-            },
-        ),
-        Entry(
-            "kink-two-levels",
-            "at θ = ℓ_C the slope dT/dθ jumps up, by (1 − β) F̄_L B h_L: a kink that can be a minimum, never a maximum",
-            r"T'(\theta)\Big|_{\ell_C^-}^{\ell_C^+} = (1-\beta)\bar F_L(\ell_C)B(\ell_C)h_L(\ell_C) > 0",
-            "section 4.3; the paper has the jump of A/B only",
-            lambda: lambda survivors, B, hazard: (1 - beta) * survivors * B * hazard,
-            check_kink,
-            {
-                "1/β − 1 for 1 − β": lambda: lambda survivors, B, hazard: (1 / beta - 1) * survivors * B * hazard,
-                "downward": lambda: lambda survivors, B, hazard: (beta - 1) * survivors * B * hazard,
-            },
-        ),
     )

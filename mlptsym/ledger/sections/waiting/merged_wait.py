@@ -6,7 +6,7 @@ from functools import partial
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome
+from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Claim, Equation, downward, everything, identities, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.sections.waiting.merged_work import (
@@ -19,19 +19,7 @@ from mlptsym.ledger.sections.waiting.pieces import places, product_of_pieces, sq
 from mlptsym.symbolic.algebra.symbols import arrival_rate
 from mlptsym.symbolic.mean import waiting
 
-__all__ = ["entries", "wait"]
-
-
-def check_overtaken(claim: Claim) -> Outcome:
-    """O_J = λ Σ_{r>J} E[X_{r−1} Y_r], from the last level down."""
-    return identities(
-        downward(
-            claim,
-            "O_J",
-            last=arrival_rate * product_of_pieces(last=True),
-            step=arrival_rate * product_of_pieces(last=False),
-        )
-    )
+__all__ = ["wait"]
 
 
 def check_two_routes(claim: Claim) -> Outcome:
@@ -56,55 +44,6 @@ def wait_by_pieces() -> sp.Expr:
     return root.subs(squares, square - 2 * correction / arrival_rate)
 
 
-def check_balance(claim: sp.Expr) -> Outcome:
-    """The wait of the other route solves the paper's balance."""
-    found = claim.subs(wait, wait_by_pieces())
-    return identities([Equation("(22) at the d_J of the piecewise route", found, sp.S.Zero)])
-
-
-def check_merged_wait(claim: sp.Expr) -> Outcome:
-    """The printed solution is the root of the balance of work, with W_J = E[(S^eff)²] − 2 O_J/λ by lemma 4.3."""
-    return identities([Equation("d_J of the piecewise route", claim, wait_by_pieces())])
-
-
-def printed_wait() -> sp.Expr:
-    """(15) in b_J, E[(S^eff)²] and O_J."""
-    return (arrival_rate * square / 2 - correction) / (1 - arrival_rate * work)
-
-
-def check_merged_queue(claim: Claim) -> Outcome:
-    """The numerators of both routes for every J and k, then the quotient."""
-    return everything(check_two_routes(claim), check_merged_wait(printed_wait()))
-
-
-def check_waits_written_out(claim: Claim) -> Outcome:
-    """The printed d_J, the package's form of it, and its wait by pieces."""
-    return everything(
-        written_out(claim, waiting.merged_wait_by_correction, "d_J by the correction O_J", places(1, 2, 3)),
-        written_out(claim, waiting.merged_wait_by_pieces, "d_J by pieces", places(1, 2, 3)),
-    )
-
-
-def check_overtaken_written_out(claim: Claim) -> Outcome:
-    """The printed O_J against the package's, which multiplies the random pieces out; none for j = k."""
-    return written_out(claim, waiting.overtaken_residual, "O_J", places(2, 3, 4))
-
-
-def check_last_level(claim: Claim) -> Outcome:
-    """For j = k the merged queue is one FCFS queue of effective sizes, whose wait is λE[(S^eff)²]/2 over 1 − ρ^eff."""
-    return written_out(
-        lambda j, k: printed.merged_wait(j, k, correction=claim),
-        waiting.merged_wait_by_pieces,
-        "d_k",
-        [(1, 1), (2, 2), (3, 3)],
-    )
-
-
-def overtaken_as_printed(j: int, k: int) -> sp.Expr:
-    """(16) taken at its word for j = k, with the boundary t_k = kθ and v_{k+1} as (18) would continue."""
-    return printed.merged_occupied(j) * printed.remaining(j + 1, k)
-
-
 OVERTAKEN = {
     "v without c_{i−1}": lambda: partial(printed.overtaken, v=remaining_unpaid),
     "v_j for v_{j+1}": lambda: partial(printed.overtaken, v=lambda i, k: printed.remaining(i - 1, k)),
@@ -116,82 +55,126 @@ OVERTAKEN = {
 }
 
 
-def entries() -> tuple[Entry, ...]:
-    """Entries of this part, in the order of the paper."""
-    return (
-        Entry(
-            "eq-15",
-            "d_J = (λE[(S^eff)²]/2 − O_J) / (1 − λ b_J)",
-            r"d_J = \frac{\frac{\lambda}{2}\mathbb E[(S_k^{\mathrm{eff}})^2] - O_J}{1 - \lambda b_J}",
-            "eq. (15)",
-            printed_wait,
-            check_merged_wait,
-            {
-                "E[(S^eff)²] not halved": lambda: (arrival_rate * square - correction) / (1 - arrival_rate * work),
-                "O_J added": lambda: (arrival_rate * square / 2 + correction) / (1 - arrival_rate * work),
-                "divisor 1 − b_J": lambda: (arrival_rate * square / 2 - correction) / (1 - work),
-            },
-        ),
-        Entry(
-            "eq-15-written-out",
-            "(15)–(18) and the wait by pieces agree for k = 1, 2, 3 and every j",
-            r"d_J = \frac{\lambda}{2}\,\frac{\mathbb E[X_j^2] + \sum_{r>j}\mathbb E[Y_r^2]}{1 - \lambda\mathbb E[X_j]}",
-            "eqs. (15)–(18)",
-            lambda: printed.merged_wait,
-            check_waits_written_out,
-            {
-                "no correction": lambda: partial(printed.merged_wait, correction=lambda j, k: sp.S.Zero),
-                "b_J with one cost more": lambda: partial(printed.merged_wait, divisor=work_one_cost_more),
-            },
-        ),
-        Entry(
-            "eq-16",
-            "O_J = λF̄(t_J)(t_J + Σ_{r<J} c_r) v_{J+1} + λ Σ_{r=J+1}^{k−1} F̄(t_r)(θ_r + c_{r−1}) v_{r+1}, all J < k",
-            r"O_J = \lambda\bar F(j\theta)\Bigl(j\theta + \sum_{r=1}^{j-1}c_r\Bigr)v_{j+1}"
-            r" + \lambda\sum_{r=j+1}^{k-1}\bar F(r\theta)(\theta + c_{r-1})v_{r+1}",
-            "eq. (16)",
-            lambda: printed.overtaken,
-            check_overtaken,
-            OVERTAKEN,
-        ),
-        Entry(
-            "eq-16-written-out",
-            "(16) for k = 2, 3, 4 and every j",
-            r"O_J = \lambda\sum_{r>j}\mathbb E[X_{r-1}Y_r]",
-            "eq. (16)",
-            lambda: printed.overtaken,
-            check_overtaken_written_out,
-            OVERTAKEN,
-        ),
-        Entry(
-            "eq-16-last-level",
-            "for j = k nothing is overtaken: O_J = 0, and v_{k+1} never occurs",
-            r"O_k = 0",
-            "eq. (16) at j = k, where the paper leaves v_{k+1} undefined",
-            lambda: printed.overtaken,
-            check_last_level,
-            {"(16) taken at its word, with F̄(kθ) v_{k+1}": lambda: overtaken_as_printed},
-        ),
-        Entry(
-            "eq-22",
-            "d_J = λ d_J b_J + λE[(S^eff)²]/2 − O_J",
-            r"d_J = \lambda d_J b_J + \frac{\lambda}{2}\mathbb E[(S_k^{\mathrm{eff}})^2] - O_J",
-            "eq. (22)",
-            lambda: arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait,
-            check_balance,
-            {
-                "O_J not taken off": lambda: arrival_rate * wait * work + arrival_rate * square / 2 - wait,
-                "λ d_J twice": lambda: 2 * arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait,
-            },
-        ),
-        Entry(
-            "lemma-4.3",
-            "the correction O_J and the piecewise work give the same d_J for every J and k",
-            r"\lambda\mathbb E[(S_k^{\mathrm{eff}})^2] - 2O_J"
-            r" = \lambda\Bigl(\mathbb E[X_J^2] + \sum_{r>J}\mathbb E[Y_r^2]\Bigr)",
-            "lemma 4.3",
-            lambda: printed.overtaken,
-            check_merged_queue,
-            OVERTAKEN,
-        ),
+def printed_wait() -> sp.Expr:
+    """(15) in b_J, E[(S^eff)²] and O_J."""
+    return (arrival_rate * square / 2 - correction) / (1 - arrival_rate * work)
+
+
+@entry(
+    "eq-15",
+    "d_J = (λE[(S^eff)²]/2 − O_J) / (1 − λ b_J)",
+    r"d_J = \frac{\frac{\lambda}{2}\mathbb E[(S_k^{\mathrm{eff}})^2] - O_J}{1 - \lambda b_J}",
+    printed_wait,
+    {
+        "E[(S^eff)²] not halved": lambda: (arrival_rate * square - correction) / (1 - arrival_rate * work),
+        "O_J added": lambda: (arrival_rate * square / 2 + correction) / (1 - arrival_rate * work),
+        "divisor 1 − b_J": lambda: (arrival_rate * square / 2 - correction) / (1 - work),
+    },
+)
+def check_merged_wait(claim: sp.Expr) -> Outcome:
+    """The printed solution is the root of the balance of work, with W_J = E[(S^eff)²] − 2 O_J/λ by lemma 4.3."""
+    return identities([Equation("d_J of the piecewise route", claim, wait_by_pieces())])
+
+
+@entry(
+    "eq-15-written-out",
+    "(15)–(18) and the wait by pieces agree for k = 1, 2, 3 and every j",
+    r"d_J = \frac{\lambda}{2}\,\frac{\mathbb E[X_j^2] + \sum_{r>j}\mathbb E[Y_r^2]}{1 - \lambda\mathbb E[X_j]}",
+    lambda: printed.merged_wait,
+    {
+        "no correction": lambda: partial(printed.merged_wait, correction=lambda j, k: sp.S.Zero),
+        "b_J with one cost more": lambda: partial(printed.merged_wait, divisor=work_one_cost_more),
+    },
+    source="eqs. (15)–(18)",
+)
+def check_waits_written_out(claim: Claim) -> Outcome:
+    """The printed d_J, the package's form of it, and its wait by pieces."""
+    return everything(
+        written_out(claim, waiting.merged_wait_by_correction, "d_J by the correction O_J", places(1, 2, 3)),
+        written_out(claim, waiting.merged_wait_by_pieces, "d_J by pieces", places(1, 2, 3)),
     )
+
+
+@entry(
+    "eq-16",
+    "O_J = λF̄(t_J)(t_J + Σ_{r<J} c_r) v_{J+1} + λ Σ_{r=J+1}^{k−1} F̄(t_r)(θ_r + c_{r−1}) v_{r+1}, all J < k",
+    r"O_J = \lambda\bar F(j\theta)\Bigl(j\theta + \sum_{r=1}^{j-1}c_r\Bigr)v_{j+1}"
+    r" + \lambda\sum_{r=j+1}^{k-1}\bar F(r\theta)(\theta + c_{r-1})v_{r+1}",
+    lambda: printed.overtaken,
+    OVERTAKEN,
+)
+def check_overtaken(claim: Claim) -> Outcome:
+    """O_J = λ Σ_{r>J} E[X_{r−1} Y_r], from the last level down."""
+    return identities(
+        downward(
+            claim,
+            "O_J",
+            last=arrival_rate * product_of_pieces(last=True),
+            step=arrival_rate * product_of_pieces(last=False),
+        )
+    )
+
+
+@entry(
+    "eq-16-written-out",
+    "(16) for k = 2, 3, 4 and every j",
+    r"O_J = \lambda\sum_{r>j}\mathbb E[X_{r-1}Y_r]",
+    lambda: printed.overtaken,
+    OVERTAKEN,
+    source="eq. (16)",
+)
+def check_overtaken_written_out(claim: Claim) -> Outcome:
+    """The printed O_J against the package's, which multiplies the random pieces out; none for j = k."""
+    return written_out(claim, waiting.overtaken_residual, "O_J", places(2, 3, 4))
+
+
+@entry(
+    "eq-16-last-level",
+    "for j = k nothing is overtaken: O_J = 0, and v_{k+1} never occurs",
+    r"O_k = 0",
+    lambda: printed.overtaken,
+    {"(16) taken at its word, with F̄(kθ) v_{k+1}": lambda: overtaken_as_printed},
+    source="eq. (16) at j = k, where the paper leaves v_{k+1} undefined",
+)
+def check_last_level(claim: Claim) -> Outcome:
+    """For j = k the merged queue is one FCFS queue of effective sizes, whose wait is λE[(S^eff)²]/2 over 1 − ρ^eff."""
+    return written_out(
+        lambda j, k: printed.merged_wait(j, k, correction=claim),
+        waiting.merged_wait_by_pieces,
+        "d_k",
+        [(1, 1), (2, 2), (3, 3)],
+    )
+
+
+@entry(
+    "eq-22",
+    "d_J = λ d_J b_J + λE[(S^eff)²]/2 − O_J",
+    r"d_J = \lambda d_J b_J + \frac{\lambda}{2}\mathbb E[(S_k^{\mathrm{eff}})^2] - O_J",
+    lambda: arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait,
+    {
+        "O_J not taken off": lambda: arrival_rate * wait * work + arrival_rate * square / 2 - wait,
+        "λ d_J twice": lambda: 2 * arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait,
+    },
+)
+def check_balance(claim: sp.Expr) -> Outcome:
+    """The wait of the other route solves the paper's balance."""
+    found = claim.subs(wait, wait_by_pieces())
+    return identities([Equation("(22) at the d_J of the piecewise route", found, sp.S.Zero)])
+
+
+@entry(
+    "lemma-4.3",
+    "the correction O_J and the piecewise work give the same d_J for every J and k",
+    r"\lambda\mathbb E[(S_k^{\mathrm{eff}})^2] - 2O_J"
+    r" = \lambda\Bigl(\mathbb E[X_J^2] + \sum_{r>J}\mathbb E[Y_r^2]\Bigr)",
+    lambda: printed.overtaken,
+    OVERTAKEN,
+)
+def check_merged_queue(claim: Claim) -> Outcome:
+    """The numerators of both routes for every J and k, then the quotient."""
+    return everything(check_two_routes(claim), check_merged_wait(printed_wait()))
+
+
+def overtaken_as_printed(j: int, k: int) -> sp.Expr:
+    """(16) taken at its word for j = k, with the boundary t_k = kθ and v_{k+1} as (18) would continue."""
+    return printed.merged_occupied(j) * printed.remaining(j + 1, k)

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Entry, Outcome, Step
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Claim, Equation, downward, identities, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
@@ -20,9 +20,20 @@ from mlptsym.symbolic.mean.response import level_terms
 from mlptsym.symbolic.model.moments import Indicator, expectation
 from mlptsym.symbolic.policies.algorithm import piece
 
-__all__ = ["entries", "lower_with_next_cost", "merged_without_costs", "remaining_unpaid", "work_one_cost_more"]
+__all__ = ["lower_with_next_cost", "merged_without_costs", "remaining_unpaid", "work_one_cost_more"]
 
 
+@entry(
+    "eq-17",
+    "b_J = E[min(S, t_J)] + Σ_{r<J} c_r F̄(t_r) for J < k, E[S_k^eff] for J = k",
+    r"b_J = \begin{cases}\mathbb E[\min\{S, j\theta\}] + \sum_{r=1}^{j-1}c_r\bar F(r\theta) & j<k\\"
+    r"\mathbb E[S_k^{\mathrm{eff}}] & j=k\end{cases}",
+    lambda: printed.merged_work,
+    {
+        "sum up to j": lambda: work_one_cost_more,
+        "min(S, t_J) for j = k as well": lambda: lambda j, k: printed.merged_work(j, None),
+    },
+)
 def check_merged_work(claim: Claim) -> Outcome:
     """b_J grows by E[Y_{J+1}] from each level to the next, up to E[S_k^eff] at the last."""
     return identities(
@@ -36,6 +47,66 @@ def check_merged_work(claim: Claim) -> Outcome:
     )
 
 
+@entry(
+    "eq-17-written-out",
+    "(17) for k = 1 … 4 and every j",
+    r"b_J = \mathbb E[X_j]",
+    lambda: printed.merged_work,
+    {"sum up to j": lambda: work_one_cost_more},
+    source="eq. (17)",
+)
+def check_merged_work_written_out(claim: Claim) -> Outcome:
+    """The printed b_J against the mean of the package's X_j."""
+    return written_out(claim, waiting.merged_work, "b_J", places(1, 2, 3, 4))
+
+
+@entry(
+    "eq-18",
+    "v_i = E[S − t_{i−1} + Σ_{r=i−1}^{k−1} c_r 1{S > t_r} | S > t_{i−1}], i = 2 … k",
+    r"v_i = \mathbb E\Bigl[S-(i-1)\theta+\sum_{r=i-1}^{k-1}c_r\mathbf 1\{S>r\theta\}\,\Big|\,S>(i-1)\theta\Bigr]",
+    lambda: printed.remaining,
+    {
+        "sum from r = i": lambda: remaining_unpaid,
+        "not conditioned on S > t_{i−1}": lambda: printed.remaining_mean,
+    },
+)
+def check_remaining(claim: Claim) -> Outcome:
+    """v_i F̄(t_{i−1}) = E[Y_i + … + Y_k], from the last level down."""
+    return identities(
+        downward(
+            lambda i, k: claim(i + 1, k) * F(i),
+            "v_{J+1} F̄(t_J)",
+            last=level_terms(J + 1, last=True).piece_mean,
+            step=level_terms(J + 1).piece_mean,
+        )
+    )
+
+
+@entry(
+    "eq-18-written-out",
+    "(18) for k = 2, 3, 4 and every i",
+    r"v_i = \mathbb E[Y_i + \dots + Y_k \mid S > t_{i-1}]",
+    lambda: printed.remaining,
+    {"sum from r = i": lambda: remaining_unpaid, "v_{i+1} for v_i": lambda: remaining_shifted},
+    source="eq. (18)",
+)
+def check_remaining_written_out(claim: Claim) -> Outcome:
+    """The printed v_i against the package's."""
+    return written_out(
+        lambda j, k: claim(j + 1, k), lambda j, k: waiting.remaining_work(j + 1, k), "v_{j+1}", places(2, 3, 4, below=1)
+    )
+
+
+@entry(
+    "eq-19",
+    "X_J = min(S, t_J) + Σ_{r<J} c_r 1{S > t_r}; b_J is its expectation, which (19) leaves out",
+    r"b_J = \mathbb E\Bigl[\min\{S, j\theta\} + \sum_{r=1}^{j-1}c_r\mathbf 1\{S>r\theta\}\Bigr]",
+    lambda: printed.work,
+    {
+        "sum up to j": lambda: lambda j: printed.work(j) + c(j) * Indicator(service, t(j)),
+        "costs paid by every job": lambda: lambda j: sp.Min(service, t(j)) + total(c, 1, j - 1),
+    },
+)
 def check_work_variable(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """Job by job, (19) grows by the piece of the next level; its expectation therefore grows as (17) does.
 
@@ -55,18 +126,16 @@ def check_work_variable(claim: Callable[[Any], sp.Expr]) -> Outcome:
     return replace(outcome, steps=(Step("(19), growth from J to J + 1", growth), *outcome.steps))
 
 
-def check_remaining(claim: Claim) -> Outcome:
-    """v_i F̄(t_{i−1}) = E[Y_i + … + Y_k], from the last level down."""
-    return identities(
-        downward(
-            lambda i, k: claim(i + 1, k) * F(i),
-            "v_{J+1} F̄(t_J)",
-            last=level_terms(J + 1, last=True).piece_mean,
-            step=level_terms(J + 1).piece_mean,
-        )
-    )
-
-
+@entry(
+    "eq-20",
+    "the merged levels serve a job that will go on with probability λF̄(t_J)(t_J + Σ_{r<J} c_r)",
+    r"\lambda\bar F(j\theta)\Bigl(j\theta + \sum_{r=1}^{j-1}c_r\Bigr)",
+    lambda: printed.merged_occupied,
+    {
+        "no restore costs": lambda: merged_without_costs,
+        "sum up to j": lambda: lambda j: printed.merged_occupied(j) + arrival_rate * F(j) * c(j),
+    },
+)
 def check_merged_occupied(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """λE[X_J ; S > t_J], level by level: survivors of level J + 1 have its piece behind them as well."""
     return identities(
@@ -79,22 +148,20 @@ def check_merged_occupied(claim: Callable[[Any], sp.Expr]) -> Outcome:
     )
 
 
+@entry(
+    "eq-21",
+    "level r > J serves a job that will go on with probability λF̄(t_r)(θ_r + c_{r−1})",
+    r"\lambda\bar F(r\theta)(\theta + c_{r-1})",
+    lambda: printed.lower_occupied,
+    {
+        "c_r for c_{r−1}": lambda: lower_with_next_cost,
+        "F̄(t_{r−1}) for F̄(t_r)": lambda: lambda r: printed.lower_occupied(r) * F(r - 1) / F(r),
+    },
+)
 def check_lower_occupied(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """λE[Y_r ; S > t_r] at a symbolic r > 1."""
     r = J + 1
     return identities([Equation("(21) at r = J + 1", claim(r), arrival_rate * survivors_piece(r))])
-
-
-def check_merged_work_written_out(claim: Claim) -> Outcome:
-    """The printed b_J against the mean of the package's X_j."""
-    return written_out(claim, waiting.merged_work, "b_J", places(1, 2, 3, 4))
-
-
-def check_remaining_written_out(claim: Claim) -> Outcome:
-    """The printed v_i against the package's."""
-    return written_out(
-        lambda j, k: claim(j + 1, k), lambda j, k: waiting.remaining_work(j + 1, k), "v_{j+1}", places(2, 3, 4, below=1)
-    )
 
 
 def remaining_unpaid(i: Any, k: Any) -> sp.Expr:
@@ -120,88 +187,3 @@ def merged_without_costs(j: Any) -> sp.Expr:
 def work_one_cost_more(j: Any, k: Any) -> sp.Expr:
     """(17) with the sum up to j."""
     return printed.merged_work(j, k) + (0 if j == k else c(j) * F(j))
-
-
-def entries() -> tuple[Entry, ...]:
-    """Entries of this part, in the order of the paper."""
-    return (
-        Entry(
-            "eq-17",
-            "b_J = E[min(S, t_J)] + Σ_{r<J} c_r F̄(t_r) for J < k, E[S_k^eff] for J = k",
-            r"b_J = \begin{cases}\mathbb E[\min\{S, j\theta\}] + \sum_{r=1}^{j-1}c_r\bar F(r\theta) & j<k\\"
-            r"\mathbb E[S_k^{\mathrm{eff}}] & j=k\end{cases}",
-            "eq. (17)",
-            lambda: printed.merged_work,
-            check_merged_work,
-            {
-                "sum up to j": lambda: work_one_cost_more,
-                "min(S, t_J) for j = k as well": lambda: lambda j, k: printed.merged_work(j, None),
-            },
-        ),
-        Entry(
-            "eq-17-written-out",
-            "(17) for k = 1 … 4 and every j",
-            r"b_J = \mathbb E[X_j]",
-            "eq. (17)",
-            lambda: printed.merged_work,
-            check_merged_work_written_out,
-            {"sum up to j": lambda: work_one_cost_more},
-        ),
-        Entry(
-            "eq-18",
-            "v_i = E[S − t_{i−1} + Σ_{r=i−1}^{k−1} c_r 1{S > t_r} | S > t_{i−1}], i = 2 … k",
-            r"v_i = \mathbb E\Bigl[S-(i-1)\theta+\sum_{r=i-1}^{k-1}c_r\mathbf 1\{S>r\theta\}\,\Big|\,S>(i-1)\theta\Bigr]",
-            "eq. (18)",
-            lambda: printed.remaining,
-            check_remaining,
-            {
-                "sum from r = i": lambda: remaining_unpaid,
-                "not conditioned on S > t_{i−1}": lambda: printed.remaining_mean,
-            },
-        ),
-        Entry(
-            "eq-18-written-out",
-            "(18) for k = 2, 3, 4 and every i",
-            r"v_i = \mathbb E[Y_i + \dots + Y_k \mid S > t_{i-1}]",
-            "eq. (18)",
-            lambda: printed.remaining,
-            check_remaining_written_out,
-            {"sum from r = i": lambda: remaining_unpaid, "v_{i+1} for v_i": lambda: remaining_shifted},
-        ),
-        Entry(
-            "eq-19",
-            "X_J = min(S, t_J) + Σ_{r<J} c_r 1{S > t_r}; b_J is its expectation, which (19) leaves out",
-            r"b_J = \mathbb E\Bigl[\min\{S, j\theta\} + \sum_{r=1}^{j-1}c_r\mathbf 1\{S>r\theta\}\Bigr]",
-            "eq. (19)",
-            lambda: printed.work,
-            check_work_variable,
-            {
-                "sum up to j": lambda: lambda j: printed.work(j) + c(j) * Indicator(service, t(j)),
-                "costs paid by every job": lambda: lambda j: sp.Min(service, t(j)) + total(c, 1, j - 1),
-            },
-        ),
-        Entry(
-            "eq-20",
-            "the merged levels serve a job that will go on with probability λF̄(t_J)(t_J + Σ_{r<J} c_r)",
-            r"\lambda\bar F(j\theta)\Bigl(j\theta + \sum_{r=1}^{j-1}c_r\Bigr)",
-            "eq. (20)",
-            lambda: printed.merged_occupied,
-            check_merged_occupied,
-            {
-                "no restore costs": lambda: merged_without_costs,
-                "sum up to j": lambda: lambda j: printed.merged_occupied(j) + arrival_rate * F(j) * c(j),
-            },
-        ),
-        Entry(
-            "eq-21",
-            "level r > J serves a job that will go on with probability λF̄(t_r)(θ_r + c_{r−1})",
-            r"\lambda\bar F(r\theta)(\theta + c_{r-1})",
-            "eq. (21)",
-            lambda: printed.lower_occupied,
-            check_lower_occupied,
-            {
-                "c_r for c_{r−1}": lambda: lower_with_next_cost,
-                "F̄(t_{r−1}) for F̄(t_r)": lambda: lambda r: printed.lower_occupied(r) * F(r - 1) / F(r),
-            },
-        ),
-    )
