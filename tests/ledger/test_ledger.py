@@ -21,7 +21,7 @@ from mlptsym.ledger import sections
 from mlptsym.ledger.entry import METHODS, Entry, Outcome, Step, verify_entries, verify_entry
 from mlptsym.ledger.exact import checks
 from mlptsym.ledger.exact.algebra import Atoms, TooLargeError, atoms_of, vanishes
-from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, is_positive, scores
+from mlptsym.ledger.exact.checks import agreement, everything, identities, is_positive, scores
 from mlptsym.ledger.exact.digits import ServiceLaw, value
 from mlptsym.ledger.exact.enclosure import ball, covered
 from mlptsym.ledger.paper.setting import Setting
@@ -116,7 +116,7 @@ x, y, z = sp.symbols("x y z", positive=True)
 
 def entry_of(claim: object, *variants: object) -> Entry:
     def check(statement: sp.Expr) -> Outcome:
-        return identities([Equation("a square", statement, (x + 1) ** 2)])
+        return identities([("a square", statement, (x + 1) ** 2)])
 
     return Entry(
         "square",

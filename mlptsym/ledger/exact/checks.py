@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
@@ -18,6 +17,7 @@ from mlptsym.symbolic.algebra.symbols import level
 
 __all__ = [
     "Equation",
+    "Equations",
     "agreement",
     "downward",
     "everything",
@@ -31,13 +31,9 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Equation:
-    """Two sides that should be equal, and the operation that leads to them."""
-
-    operation: str
-    left: sp.Expr
-    right: sp.Expr
+Equation = tuple[str, sp.Expr, sp.Expr]
+"""The operation that leads to two sides, and the sides, which should be equal."""
+Equations = Iterable[Equation]
 
 
 def reduces_to_zero(expression: sp.Expr) -> bool:
@@ -47,7 +43,7 @@ def reduces_to_zero(expression: sp.Expr) -> bool:
     return bool(PolyRing(atoms, sp.QQ, sp.grevlex).from_expr(numerator) == 0) if atoms else bool(numerator == 0)
 
 
-def identities(equations: Iterable[Equation]) -> Outcome:
+def identities(equations: Equations) -> Outcome:
     """Decide equations between rational functions of free symbols, by SymPy and a second time by python-flint.
 
     They are looked at one after the other, up to the first that does not hold.
@@ -55,19 +51,17 @@ def identities(equations: Iterable[Equation]) -> Outcome:
     Examples
     --------
     >>> x = sp.Symbol("x")
-    >>> identities([Equation("square", (x + 1) ** 2, x**2 + 2 * x + 1)]).evidence
+    >>> identities([("square", (x + 1) ** 2, x**2 + 2 * x + 1)]).evidence
     '1 identity: reduced to 0 by SymPy and by flint'
     """
     steps = []
-    for equation in equations:
-        steps.append(Step(equation.operation, sp.Eq(equation.left, equation.right, evaluate=False)))
-        difference = sp.sympify(equation.left, strict=True) - equation.right
+    for operation, left, right in equations:
+        steps.append(Step(operation, sp.Eq(left, right, evaluate=False)))
+        difference = sp.sympify(left, strict=True) - right
         by_sympy, by_flint = reduces_to_zero(difference), vanishes(difference)
         if not (by_sympy and by_flint):
             who = "SymPy and flint" if not (by_sympy or by_flint) else "flint alone" if by_sympy else "SymPy alone"
-            return Outcome(
-                False, f"{equation.operation}: {who} find a difference, {_example(difference)}", tuple(steps)
-            )
+            return Outcome(False, f"{operation}: {who} find a difference, {_example(difference)}", tuple(steps))
     count = f"{len(steps)} identities" if len(steps) != 1 else "1 identity"
     return Outcome(bool(steps), f"{count}: reduced to 0 by SymPy and by flint", tuple(steps))
 
@@ -96,12 +90,12 @@ def upward(claim: Claim, words: str, *, start: sp.Expr, step: sp.Expr, last: sp.
         What it gives for the growth from J to J + 1 = k, the level that runs to completion.
     """
     equations = [
-        Equation(f"{words} at J = 1", claim(sp.S.One, levels), start),
-        Equation(f"{words}, growth from J to J + 1", folded(claim(level + 1, levels) - claim(level, levels)), step),
+        (f"{words} at J = 1", claim(sp.S.One, levels), start),
+        (f"{words}, growth from J to J + 1", folded(claim(level + 1, levels) - claim(level, levels)), step),
     ]
     if last is not None:
         growth = folded(claim(level + 1, level + 1) - claim(level, level + 1))
-        equations.append(Equation(f"{words}, growth from J to J + 1 = k", growth, last))
+        equations.append((f"{words}, growth from J to J + 1 = k", growth, last))
     return equations
 
 
@@ -118,8 +112,8 @@ def downward(claim: Claim, words: str, *, last: sp.Expr, step: sp.Expr) -> list[
     """
     growth = claim(level, levels) - claim(level + 1, levels)
     return [
-        Equation(f"{words} at J = k − 1", folded(claim(level, level + 1)), last),
-        Equation(f"{words}, growth from J + 1 down to J", folded(growth), step),
+        (f"{words} at J = k − 1", folded(claim(level, level + 1)), last),
+        (f"{words}, growth from J + 1 down to J", folded(growth), step),
     ]
 
 
@@ -135,7 +129,7 @@ def written_out(claim: Claim, package: Claim, words: str, places: Iterable[tuple
     places : iterable of (int, int)
         Pairs j, k.
     """
-    return identities(Equation(f"{words}, j = {j}, k = {k}", claim(j, k), package(j, k)) for j, k in places)
+    return identities((f"{words}, j = {j}, k = {k}", claim(j, k), package(j, k)) for j, k in places)
 
 
 def folded(expression: sp.Expr) -> sp.Expr:
@@ -159,8 +153,9 @@ def is_positive(expression: sp.Expr) -> bool:
     )
 
 
-def everything(*outcomes: Outcome) -> Outcome:
-    """All outcomes together: holds if each does."""
+def everything(*parts: Outcome | Equations) -> Outcome:
+    """All outcomes together, those of equations among them: holds if each does."""
+    outcomes = [part if isinstance(part, Outcome) else identities(part) for part in parts]
     steps = tuple(step for outcome in outcomes for step in outcome.steps)
     failed = [outcome.evidence for outcome in outcomes if not outcome.holds]
     shown = failed[:1] or [outcome.evidence for outcome in outcomes]

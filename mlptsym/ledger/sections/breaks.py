@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equation, identities, is_positive
+from mlptsym.ledger.exact.checks import Equations, is_positive
 from mlptsym.ledger.sections.gradient import ADJOINTS, Levels, direct
 from mlptsym.symbolic.algebra.symbols import arrival_rate, boundary, cost, service
 from mlptsym.symbolic.mean.response import mean_response_time
@@ -34,7 +34,7 @@ def kink(levels: Levels, index: int) -> sp.Expr:
     {"without the cost": lambda: _without_cost, "E[T] rises with the density": lambda: _rising},
     source="beyond the paper; theorem 4.5",
 )
-def check_kink(claim: Kink) -> Outcome:
+def check_kink(claim: Kink) -> Outcome | Equations:
     """The coefficient of the density of S in ∂E[T]/∂t_J, by differentiating theorem 4.5 for two and three levels."""
     density = sp.Dummy("f", positive=True)
     levels = {count: Levels.of(count) for count in (2, 3)}
@@ -42,8 +42,8 @@ def check_kink(claim: Kink) -> Outcome:
     def by_density(index: int, count: int) -> sp.Expr:
         return direct(index, count).subs(Density(boundary[index], service), density).diff(density)
 
-    return identities(
-        Equation(
+    return (
+        (
             f"∂E[T]/∂t_{index} in the density of S at t_{index}, k = {count}",
             by_density(index, count),
             -claim(levels[count], index),
@@ -62,10 +62,7 @@ def mass_at(mass: sp.Symbol, place: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]
     "two levels: where S = t has a positive probability, E[T] falls to its value at t as the boundary comes to t",
     r"\lim_{u\uparrow t}\mathbb E[T(u)] > \mathbb E[T(t)]\ \text{if}\ P(S = t) > 0",
     lambda: mass_at,
-    {
-        "the mass counted as beyond t on both sides": lambda: _no_mass,
-        "its service left out": lambda: _tail_only,
-    },
+    {"the mass counted as beyond t on both sides": lambda: _no_mass, "its service left out": lambda: _tail_only},
     source="beyond the paper; theorem 4.5 for two levels",
 )
 def check_jump(claim: Mass) -> Outcome:

@@ -13,7 +13,7 @@ from mlptsym.laws.exponential import Exponential
 from mlptsym.laws.log_normal import LogNormal
 from mlptsym.laws.lomax import Lomax
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
+from mlptsym.ledger.exact.checks import Equations, everything, is_positive
 from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.notation import J, beta, gamma, lam, t, theta
 from mlptsym.ledger.paper.setting import Setting
@@ -66,12 +66,10 @@ def check_smaller_region(claim: Smaller) -> Outcome:
         holds = holds and smaller == claim(words) and (smaller or value == 0)
         steps.append(Step(f"{words}: {'smaller' if smaller else 'the same'}", value))
     return everything(
-        identities(
-            [
-                Equation("for every k", growth, lam * restore_cost(J) * tail(t(J))),
-                Equation("two levels", added, lam * restore_cost(1) * tail(t(1))),
-            ]
-        ),
+        [
+            ("for every k", growth, lam * restore_cost(J) * tail(t(J))),
+            ("two levels", added, lam * restore_cost(1) * tail(t(1))),
+        ],
         Outcome(holds, "; ".join(step.operation for step in steps[1:]), tuple(steps)),
     )
 
@@ -218,19 +216,17 @@ def check_infinite_overhead(claim: tuple[sp.Rational, sp.Rational, bool]) -> Out
     {"A jumps by 1/β": lambda: lambda jumping, constant: (jumping + constant) / beta},
     source="eqs. (4), (8): attained service is measured in S, memory in tokens",
 )
-def check_token_cost(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+def check_token_cost(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:
     """c = γ q⁻¹(t), the tokens made so far: dc/dθ = γ/q′, so a part of A is free of q′ and does not jump at ℓ_C."""
     terms = two_level_terms()
     slope = terms.service_slope
     by_tokens = terms.A.subs(terms.restore_slope, gamma / slope)
     jumping = terms.A.subs(terms.restore_slope, 0).subs(slope, 1)
     constant = gamma * sp.diff(terms.A, terms.restore_slope).subs(slope, 1)
-    return identities(
-        [
-            Equation("A with c by tokens", by_tokens, slope * jumping + constant),
-            Equation("A at ℓ_C⁺", by_tokens.subs(slope, 1 / beta), claim(jumping, constant)),
-        ]
-    )
+    return [
+        ("A with c by tokens", by_tokens, slope * jumping + constant),
+        ("A at ℓ_C⁺", by_tokens.subs(slope, 1 / beta), claim(jumping, constant)),
+    ]
 
 
 # several minima
@@ -258,10 +254,7 @@ def slope_signs() -> list[arb]:
     "two levels, ℓ_C = 7E[L]: E[T] rises from θ = 0, falls, rises, falls and has a second local minimum at ℓ_C",
     r"\operatorname{sgn}T'(x) = +,-,+,-,+,+\quad\text{at } x/\mathbb E[L] = 0.2,\,2,\,5.5,\,6.9,\,7.1,\,30",
     lambda: (1, -1, 1, -1, 1, 1),
-    {
-        "one minimum, at ℓ_C": lambda: (1, -1, -1, -1, 1, 1),
-        "one minimum, before ℓ_C": lambda: (1, -1, 1, 1, 1, 1),
-    },
+    {"one minimum, at ℓ_C": lambda: (1, -1, -1, -1, 1, 1), "one minimum, before ℓ_C": lambda: (1, -1, 1, 1, 1, 1)},
     source="section 4.3: 'E[T(θ)] is in general not convex'",
     method="enclosure",
 )

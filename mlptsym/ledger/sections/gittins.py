@@ -11,7 +11,7 @@ from flint import arb, ctx
 from mlptsym.laws import size_laws
 from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equation, everything, identities
+from mlptsym.ledger.exact.checks import Equations, everything, identities
 from mlptsym.ledger.exact.enclosure import ball, covered
 from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.ledger.paper.printed import integral
@@ -46,9 +46,9 @@ def efficiency_as_printed() -> sp.Expr:
     },
     source="section 4.1",
 )
-def check_efficiency(claim: sp.Expr) -> Outcome:
+def check_efficiency(claim: sp.Expr) -> Equations:
     """The package's J from the expectation operator."""
-    return identities([Equation("J(a, Δ)", claim, gittins.efficiency())])
+    return [("J(a, Δ)", claim, gittins.efficiency())]
 
 
 @entry(
@@ -63,11 +63,11 @@ def check_efficiency(claim: sp.Expr) -> Outcome:
     },
     source="section 4.1, behind lemma 4.1",
 )
-def check_slope(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+def check_slope(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:
     """Differentiate the package's J in Δ, by Leibniz."""
     efficiency = gittins.efficiency()
     expected = tail(b) / served_as_printed() * claim(gittins.hazard(b), efficiency)
-    return identities([Equation("∂J/∂Δ", efficiency.diff(quantum), expected)])
+    return [("∂J/∂Δ", efficiency.diff(quantum), expected)]
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ def check_lemma(claim: Claim) -> Outcome:
     index = gittins.hazard(a) if claim.index == "a" else gittins.hazard(b)
     outcome = identities(
         [
-            Equation("h(a) · served − completed at Δ = 0", excess.subs(quantum, 0), sp.S.Zero),
-            Equation("its slope in Δ", excess.diff(quantum), growth),
-            Equation("G(a) = J(a, 0⁺), by l'Hôpital", limit, index),
+            ("h(a) · served − completed at Δ = 0", excess.subs(quantum, 0), sp.S.Zero),
+            ("its slope in Δ", excess.diff(quantum), growth),
+            ("G(a) = J(a, 0⁺), by l'Hôpital", limit, index),
         ]
     )
     difference = sp.expand(hazard_a - claim.later)
@@ -133,11 +133,7 @@ def check_lemma(claim: Claim) -> Outcome:
     r"G(a)\in\Bigl\{h(a),\ h(a+\Delta^*),\ \frac{\bar F(a)}{\mathbb E[S-a;S>a]}\Bigr\}",
     lambda: (gittins.hazard(a), gittins.hazard(b), tail(a) / integral(service - a, a)),
     {
-        "E[S ; S > a] in the last": lambda: (
-            gittins.hazard(a),
-            gittins.hazard(b),
-            tail(a) / integral(service, a),
-        ),
+        "E[S ; S > a] in the last": lambda: (gittins.hazard(a), gittins.hazard(b), tail(a) / integral(service, a)),
         "h(a) where J is stationary": lambda: (
             gittins.hazard(a),
             gittins.hazard(a),
@@ -146,19 +142,17 @@ def check_lemma(claim: Claim) -> Outcome:
     },
     source="section 4.1",
 )
-def check_candidates(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
+def check_candidates(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Equations:
     """The values among which the supremum over Δ is, and the package's own list of what must vanish for that."""
     found = gittins.GittinsIndex(a).candidates()
     words = ("J as Δ → 0", "J where it is stationary", "J as Δ → ∞")
-    return identities(
-        [
-            *(Equation(name, value, stated) for name, value, stated in zip(words, found, claim, strict=True)),
-            *(
-                Equation(f"defect of J as a mean of the hazard: {name}", defect, sp.S.Zero)
-                for name, defect in vars(gittins.efficiency_defects()).items()
-            ),
-        ]
-    )
+    return [
+        *((name, value, stated) for name, value, stated in zip(words, found, claim, strict=True)),
+        *(
+            (f"defect of J as a mean of the hazard: {name}", defect, sp.S.Zero)
+            for name, defect in vars(gittins.efficiency_defects()).items()
+        ),
+    ]
 
 
 Cases = Sequence[tuple[str, dict[str, sp.Expr], sp.Expr, sp.Expr]]
@@ -194,12 +188,12 @@ def check_closed_cases(claim: Cases) -> Outcome:
         law = size_laws()[name].formulas()
         given = {symbol: assumed[symbol.name] for symbol in law.parameters if symbol.name in assumed}
         found = gittins.closed_index(law, given)
-        equations.append(Equation(f"G(a) over its value as stated, {name}", sp.simplify(found.index / index), sp.S.One))
+        equations.append((f"G(a) over its value as stated, {name}", sp.simplify(found.index / index), sp.S.One))
         quanta = quanta and found.quantum == best
         if best is sp.oo:
             everywhere = gittins.under_law(gittins.efficiency(), law)
-            equations.append(Equation(f"J(a, Δ), {name}", sp.simplify(everywhere), index))
-    return everything(identities(equations), Outcome(quanta, f"Δ* as stated, {rising}" if quanta else "another Δ*"))
+            equations.append((f"J(a, Δ), {name}", sp.simplify(everywhere), index))
+    return everything(equations, Outcome(quanta, f"Δ* as stated, {rising}" if quanta else "another Δ*"))
 
 
 @entry(
@@ -210,9 +204,9 @@ def check_closed_cases(claim: Cases) -> Outcome:
     {"1/β": lambda: 1 / slowdown_factor, "no jump": lambda: sp.S.One},
     source="from eq. (3), for lemma 4.1",
 )
-def check_hazard_jump(claim: sp.Expr) -> Outcome:
+def check_hazard_jump(claim: sp.Expr) -> Equations:
     """The package's ratio of hazards of S after and before ℓ_C."""
-    return identities([Equation("h_S(ℓ_C⁺)/h_S(ℓ_C⁻)", gittins.hazard_jump(), claim)])
+    return [("h_S(ℓ_C⁺)/h_S(ℓ_C⁻)", gittins.hazard_jump(), claim)]
 
 
 @entry(

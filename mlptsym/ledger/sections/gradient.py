@@ -9,7 +9,7 @@ from functools import partial
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, entry
-from mlptsym.ledger.exact.checks import Equation, identities
+from mlptsym.ledger.exact.checks import Equations
 from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import (
     boundary,
@@ -147,10 +147,10 @@ def direct(index: int, count: int, discipline: Discipline = RESTORING) -> sp.Exp
     },
     source="beyond the paper; theorem 4.5",
 )
-def check_gradient(claim: dict[str, Adjoint]) -> Outcome:
+def check_gradient(claim: dict[str, Adjoint]) -> Equations:
     """Each boundary of two and of three levels: adjoints times what the two levels at t_J pass on, and d/dt_J itself."""
-    return identities(
-        Equation(
+    return (
+        (
             f"∂E[T]/∂t_{index} for k = {count}, {discipline.name}",
             by_adjoints(boundary_slope(discipline=discipline), claim, index, Levels.of(count, discipline)),
             direct(index, count, discipline),
@@ -221,11 +221,11 @@ def _equal_quanta(count: int) -> dict[sp.Expr, sp.Expr]:
     },
     source="beyond the paper; theorem 4.5",
 )
-def check_quantum(claim: Chain) -> Outcome:
+def check_quantum(claim: Chain) -> Equations:
     """Three levels: theorem 4.5 at t_r = rθ differentiated in θ, and the levels' slopes put together."""
     by_levels = along_quantum(claim, Levels.of(3))
     whole = mean_response_time(3).xreplace(_equal_quanta(3)).diff(quantum)
-    return identities([Equation("dE[T]/dθ for k = 3", by_levels, whole)])
+    return [("dE[T]/dθ for k = 3", by_levels, whole)]
 
 
 # one level as an integral
@@ -259,7 +259,7 @@ def over_a_level(terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     },
     source="beyond the paper; how far levels keep their digits",
 )
-def check_level_integrals(claim: Integrands) -> Outcome:
+def check_level_integrals(claim: Integrands) -> Outcome | Equations:
     """A level cut at the part v has the stated integrand as its growth in v, with its value at v = 0, its head, added.
 
     What follows the service of those who go on is compared by itself, at the end of the level.  Then the package's
@@ -301,14 +301,14 @@ def check_level_integrals(claim: Integrands) -> Outcome:
         moved_out = sp.expand(cut - served).subs({start: terms.start, end: finish})
         along = integrand.xreplace(functions).diff(quantum).replace(sp.Subs, lambda _, __, at: derived[at[0]])
         equations += [
-            Equation(f"integrand of {words}", integrand, named(growth + moved_out)),
-            Equation(f"the package's integrand of {words}", package, integrand),
-            Equation(f"derivative of {words} in θ", package_slope.xreplace(line), named(along)),
+            (f"integrand of {words}", integrand, named(growth + moved_out)),
+            (f"the package's integrand of {words}", package, integrand),
+            (f"derivative of {words} in θ", package_slope.xreplace(line), named(along)),
         ]
     free = dict.fromkeys((foot, terms.cost_slopes[1][1]), sp.S.Zero)
     for name in ("piece_mean", "piece_square", "piece_mean_slope", "piece_square_slope"):
-        equations.append(Equation(f"{name} in the paper", getattr(plain, name), getattr(terms, name).xreplace(free)))
-    return identities(equations)
+        equations.append((f"{name} in the paper", getattr(plain, name), getattr(terms, name).xreplace(free)))
+    return equations
 
 
 @entry(
@@ -322,7 +322,7 @@ def check_level_integrals(claim: Integrands) -> Outcome:
     },
     source="beyond the paper; from eqs. (2) and (3)",
 )
-def check_service_density(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+def check_service_density(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:
     """d/dx E[S^n ; S > q(x)] = −q(x)^n f_S(q(x)) q′(x) before and beyond ℓ_C, with q′ as the growth of q over one unit."""
     x, step = sp.symbols("x delta", positive=True)
     sides = {
@@ -333,11 +333,11 @@ def check_service_density(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Outco
     for words, (side, rate, slowed) in sides.items():
         stated = claim(Density(x, size), rate).subs(side)
         time, later = (slowdown.service_time(work).subs(side) for work in (x, x + 1))
-        equations.append(Equation(f"the package's density {words}", service_density(x).subs(side), stated))
+        equations.append((f"the package's density {words}", service_density(x).subs(side), stated))
         for n in range(3):
             slope = slowdown.service_upper_moment(n, x, slowed=slowed).diff(x).subs(side)
-            equations.append(Equation(f"dM_{n}/dx {words}", slope, -(time**n) * stated * (later - time)))
-    return identities(equations)
+            equations.append((f"dM_{n}/dx {words}", slope, -(time**n) * stated * (later - time)))
+    return equations
 
 
 def _with_cost(which: int, added: sp.Expr, terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equation, everything, identities
+from mlptsym.ledger.exact.checks import Equations, everything, identities
 from mlptsym.ledger.paper.notation import J, gamma, lam, t
 from mlptsym.symbolic.algebra.symbols import restore_cost, service
 from mlptsym.symbolic.mean.response import fcfs_response_time, level_terms, mean_response_time, response_terms
@@ -35,15 +35,10 @@ Formula = Callable[[sp.Expr, sp.Expr], sp.Expr]
     },
     source="section 3; Kleinrock, Queueing Systems I, section 5.6",
 )
-def check_one_level(claim: Formula) -> Outcome:
+def check_one_level(claim: Formula) -> Equations:
     """Theorem 4.5 with one level."""
     stated = claim(mean(), mean(order=2))
-    return identities(
-        [
-            Equation("E[T], k = 1", mean_response_time(1), stated),
-            Equation("the package's FCFS", fcfs_response_time(), stated),
-        ]
-    )
+    return [("E[T], k = 1", mean_response_time(1), stated), ("the package's FCFS", fcfs_response_time(), stated)]
 
 
 @dataclass(frozen=True)
@@ -116,10 +111,10 @@ def check_large_quantum(claim: Vanishing) -> Outcome:
 
     outcome = identities(
         [
-            Equation("p_1", at_infinity(first.probability), sp.S.One),
-            Equation("E[Y_1]", at_infinity(first.piece_mean), mean()),
-            Equation("E[Y_1²]", at_infinity(first.piece_square), mean(order=2)),
-            Equation("E[S] + d_1", mean() + waits.waiting.subs(limits), claim.formula(mean(), mean(order=2))),
+            ("p_1", at_infinity(first.probability), sp.S.One),
+            ("E[Y_1]", at_infinity(first.piece_mean), mean()),
+            ("E[Y_1²]", at_infinity(first.piece_square), mean(order=2)),
+            ("E[S] + d_1", mean() + waits.waiting.subs(limits), claim.formula(mean(), mean(order=2))),
         ]
     )
     words = "lower levels vanish" if holds else "a term of the lower levels does not vanish"
@@ -149,7 +144,7 @@ def foreground_background(first: sp.Expr, second: sp.Expr) -> sp.Expr:
     },
     source="Kleinrock, Queueing Systems II, section 4.6",
 )
-def check_foreground_background(claim: Formula) -> Outcome:
+def check_foreground_background(claim: Formula) -> Equations:
     """Levels of width h at the age u, without costs, as h → 0: E[Y]/h → F̄(u), E[Y²]/h → 0, a → u, X → E[min(S, u)].
 
     Σ a E[Y] becomes ∫ a F̄(a) da = E[min(S, u)²]/2, and d(u) + u is the response of a job of size u.
@@ -165,15 +160,13 @@ def check_foreground_background(claim: Formula) -> Outcome:
     waits = response_terms()
     limit = {waits.work: first, waits.work_before: first, waits.before: age, waits.squares: 0}
     response = waits.waiting.subs({**limit, waits.crossings: second / 2}) + age
-    return identities(
-        [
-            Equation("E[Y]/h", at_zero[0], tail(age)),
-            Equation("E[Y²]/h", at_zero[1], sp.S.Zero),
-            Equation("d/du E[min(S, u)]", first.diff(age), tail(age)),
-            Equation("d/du E[min(S, u)²]/2", second.diff(age) / 2, age * tail(age)),
-            Equation("E[T | S = u]", response, claim(first, second)),
-        ]
-    )
+    return [
+        ("E[Y]/h", at_zero[0], tail(age)),
+        ("E[Y²]/h", at_zero[1], sp.S.Zero),
+        ("d/du E[min(S, u)]", first.diff(age), tail(age)),
+        ("d/du E[min(S, u)²]/2", second.diff(age) / 2, age * tail(age)),
+        ("E[T | S = u]", response, claim(first, second)),
+    ]
 
 
 # θ → 0 with finitely many levels
@@ -196,7 +189,7 @@ def collapsed(expression: sp.Expr, cost: sp.Expr, levels: int) -> sp.Expr:
     {"E[S²] not halved": lambda: lambda m, s: m + lam * s / (1 - lam * m), "no wait": lambda: lambda m, s: m},
     source="section 4.2, after theorem 4.5; section 5, figure 6",
 )
-def check_no_quantum(claim: Formula) -> Outcome:
+def check_no_quantum(claim: Formula) -> Equations:
     """g(0) = 0: levels of no length and no cost, for symbolic J; then the sums of theorem 4.5 with one piece left."""
     terms = level_terms(J + 1)
     place = {t(J): sp.S.Zero, t(J + 1): sp.S.Zero, restore_cost(J): sp.S.Zero}
@@ -204,21 +197,16 @@ def check_no_quantum(claim: Formula) -> Outcome:
     waits = response_terms()
     empty = dict.fromkeys((waits.work_before, waits.before, waits.crossings), sp.S.Zero)
     response = mean() + waits.waiting.subs({**empty, waits.work: mean(), waits.squares: mean(order=2)})
-    return identities(
-        [
-            Equation("p_{J+1}, J + 1 < k", terms.probability.subs(place), sp.S.Zero),
-            Equation("E[Y_{J+1}], J + 1 < k", terms.piece_mean.subs(place), sp.S.Zero),
-            Equation("E[Y_{J+1}²], J + 1 < k", terms.piece_square.subs(place), sp.S.Zero),
-            Equation("p_k", last.probability.subs(place), sp.S.One),
-            Equation("E[Y_k]", last.piece_mean.subs(place), mean()),
-            Equation("E[Y_k²]", last.piece_square.subs(place), mean(order=2)),
-            Equation("E[T]", response, claim(mean(), mean(order=2))),
-            *(
-                Equation(f"theorem 4.5, k = {k}", collapsed(mean_response_time(k), sp.S.Zero, k), response)
-                for k in (2, 3)
-            ),
-        ]
-    )
+    return [
+        ("p_{J+1}, J + 1 < k", terms.probability.subs(place), sp.S.Zero),
+        ("E[Y_{J+1}], J + 1 < k", terms.piece_mean.subs(place), sp.S.Zero),
+        ("E[Y_{J+1}²], J + 1 < k", terms.piece_square.subs(place), sp.S.Zero),
+        ("p_k", last.probability.subs(place), sp.S.One),
+        ("E[Y_k]", last.piece_mean.subs(place), mean()),
+        ("E[Y_k²]", last.piece_square.subs(place), mean(order=2)),
+        ("E[T]", response, claim(mean(), mean(order=2))),
+        *((f"theorem 4.5, k = {k}", collapsed(mean_response_time(k), sp.S.Zero, k), response) for k in (2, 3)),
+    ]
 
 
 @entry(
@@ -230,11 +218,9 @@ def check_no_quantum(claim: Formula) -> Outcome:
     {"FCFS of S": lambda: {2: longer(0)}, "three levels: FCFS of S + 2c_0": lambda: {3: longer(2 * shift)}},
     source="section 4.2, after theorem 4.5, where g(0) = 0 is taken for granted",
 )
-def check_no_quantum_with_cost(claim: dict[int, sp.Expr]) -> Outcome:
+def check_no_quantum_with_cost(claim: dict[int, sp.Expr]) -> Equations:
     """g(0) > 0: the theorem for two and three levels of no length, each demotion at the cost c_0 = γg(0)."""
-    return identities(
-        Equation(f"E[T], k = {k}", collapsed(mean_response_time(k), shift, k), stated) for k, stated in claim.items()
-    )
+    return ((f"E[T], k = {k}", collapsed(mean_response_time(k), shift, k), stated) for k, stated in claim.items())
 
 
 def longer(extra: Any, formula: Formula = pollaczek_khinchine) -> sp.Expr:

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
+from mlptsym.ledger.exact.checks import Equations, everything, identities, is_positive
 from mlptsym.ledger.paper.notation import L, S, beta, ell_C, gamma
 from mlptsym.ledger.paper.printed import integral
 from mlptsym.symbolic.algebra.symbols import age, arrival_rate
@@ -33,17 +33,17 @@ t, u, capacity, step = sp.symbols("t u C delta", positive=True)
     },
     source="definition; the moments every other statement is written in",
 )
-def check_upper_moments(claim: Callable[[int], sp.Expr]) -> Outcome:
+def check_upper_moments(claim: Callable[[int], sp.Expr]) -> Equations:
     """What the package knows of M_n: its derivative, M_0(0) and M_n(∞)."""
-    equations = [Equation(f"d/dt M_{n}(t)", UpperMoment(n, t).diff(t), claim(n)) for n in range(4)]
+    equations = [(f"d/dt M_{n}(t)", UpperMoment(n, t).diff(t), claim(n)) for n in range(4)]
     chain = UpperMoment(1, t**2).diff(t)
-    equations.append(Equation("d/dt M_1(t²)", chain, 2 * t * claim(1).subs(t, t**2)))
-    equations.append(Equation("M_0(0)", tail(0), sp.S.One))
-    equations += [Equation(f"M_{n}(∞)", UpperMoment(n, sp.oo), sp.S.Zero) for n in range(3)]
-    equations += [Equation("d/dS 1{S > t}", Indicator(S, t).diff(S), sp.DiracDelta(S - t))]
-    equations += [Equation("d/dt 1{S > t}", Indicator(S, t).diff(t), -sp.DiracDelta(S - t))]
-    equations += [Equation("1{S > t}²", Indicator(S, t) ** 2, Indicator(S, t))]
-    return identities(equations)
+    equations.append(("d/dt M_1(t²)", chain, 2 * t * claim(1).subs(t, t**2)))
+    equations.append(("M_0(0)", tail(0), sp.S.One))
+    equations += [(f"M_{n}(∞)", UpperMoment(n, sp.oo), sp.S.Zero) for n in range(3)]
+    equations += [("d/dS 1{S > t}", Indicator(S, t).diff(S), sp.DiracDelta(S - t))]
+    equations += [("d/dt 1{S > t}", Indicator(S, t).diff(t), -sp.DiracDelta(S - t))]
+    equations += [("1{S > t}²", Indicator(S, t) ** 2, Indicator(S, t))]
+    return equations
 
 
 Pieces = Sequence[tuple[sp.Expr, Sequence[tuple[Any, Any, Any]]]]
@@ -74,10 +74,10 @@ def piecewise() -> Pieces:
     },
     source="definition",
 )
-def check_expectation(claim: Pieces) -> Outcome:
+def check_expectation(claim: Pieces) -> Equations:
     """The operator against the integral over each interval, and job by job what 1{S > t} is at S = t."""
-    equations = [
-        Equation(
+    return (
+        (
             f"E[{function}]",
             expectation(function, [t, u]),
             sp.Add(
@@ -88,8 +88,7 @@ def check_expectation(claim: Pieces) -> Outcome:
             ),
         )
         for function, parts in claim
-    ]
-    return identities(equations)
+    )
 
 
 # memory and slowdown
@@ -110,7 +109,7 @@ def check_memory(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     growth, threshold = claim
     law = linear()
     (reached,) = sp.solve(law.growth - capacity, age)
-    equations = [Equation("g(a)", growth, law.growth), Equation("the age at which g(a) = C", threshold, reached)]
+    equations = [("g(a)", growth, law.growth), ("the age at which g(a) = C", threshold, reached)]
     steps, holds = [], True
     for build in MEMORY_LAWS.values():
         here = build()
@@ -123,9 +122,9 @@ def check_memory(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
             holds = holds and bool(growing.is_nonnegative) and bool(below.is_nonnegative)
             steps.append(Step(f"dg/da of {here.name}, and its line less g", sp.Tuple(growing, below)))
         touch = sp.expand((intercept + slope * age - here.growth).subs(age, bend + step))
-        equations.append(Equation(f"line less g of {here.name} beyond its last bend", touch, sp.S.Zero))
+        equations.append((f"line less g of {here.name} beyond its last bend", touch, sp.S.Zero))
     words = "every memory law rises below its line" if holds else "a memory law falls, or exceeds its line"
-    return everything(identities(equations), Outcome(holds, words, tuple(steps)))
+    return everything(equations, Outcome(holds, words, tuple(steps)))
 
 
 @entry(
@@ -138,14 +137,11 @@ def check_memory(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
         "rates exchanged": lambda: sp.Piecewise((beta, age < ell_C), (1, True)),
     },
 )
-def check_rate(claim: sp.Expr) -> Outcome:
+def check_rate(claim: sp.Expr) -> Equations:
     """The package's rate before, at and after ℓ_C."""
     places = {"a < ℓ_C": ell_C / 2, "a = ℓ_C": ell_C, "a > ℓ_C": 2 * ell_C}
-    return identities(
-        [
-            Equation(words, claim.subs(age, place), slowdown.service_rate().subs(age, place))
-            for words, place in places.items()
-        ]
+    return (
+        (words, claim.subs(age, place), slowdown.service_rate().subs(age, place)) for words, place in places.items()
     )
 
 
@@ -160,7 +156,7 @@ def check_rate(claim: sp.Expr) -> Outcome:
         "(ℓ_C − L)⁺": lambda: lambda x: x + (1 / beta - 1) * sp.Max(ell_C - x, 0),
     },
 )
-def check_service_time(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
+def check_service_time(claim: Callable[[sp.Expr], sp.Expr]) -> Equations:
     """The package's q(L), its inverse, and its slope as the reciprocal of the rate (2), on both sides of ℓ_C."""
     # L and L + 1 both before or both after ℓ_C, without a Min or Max left
     sides = {
@@ -170,11 +166,11 @@ def check_service_time(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     equations = []
     for words, (place, rate) in sides.items():
         equations += [
-            Equation(f"q(L), {words}", claim(L).subs(place), slowdown.service_time().subs(place)),
-            Equation(f"q⁻¹(q(L)), {words}", slowdown.service_time_inverse(claim(L)).subs(place), L.subs(place)),
-            Equation(f"q(L + 1) − q(L), {words}", (claim(L + 1) - claim(L)).subs(place), 1 / rate),
+            (f"q(L), {words}", claim(L).subs(place), slowdown.service_time().subs(place)),
+            (f"q⁻¹(q(L)), {words}", slowdown.service_time_inverse(claim(L)).subs(place), L.subs(place)),
+            (f"q(L + 1) − q(L), {words}", (claim(L + 1) - claim(L)).subs(place), 1 / rate),
         ]
-    return identities(equations)
+    return equations
 
 
 def service_as_printed(work: sp.Expr) -> sp.Expr:
@@ -189,9 +185,9 @@ def service_as_printed(work: sp.Expr) -> sp.Expr:
     lambda: gamma * linear().parameters[0] * age,
     {"(1 − γ) g(a)": lambda: (1 - gamma) * linear().parameters[0] * age, "γ for γ g(a)": lambda: gamma},
 )
-def check_restore_cost(claim: sp.Expr) -> Outcome:
+def check_restore_cost(claim: sp.Expr) -> Equations:
     """The package's c(a) for the linear law."""
-    return identities([Equation("c(a)", claim, restore_cost_at(linear()))])
+    return [("c(a)", claim, restore_cost_at(linear()))]
 
 
 def mean_as_printed() -> sp.Expr:
@@ -209,14 +205,12 @@ def mean_as_printed() -> sp.Expr:
         "1/β for 1/β − 1": lambda: mean(L) + integral(L - ell_C, ell_C, variable=L) / beta,
     },
 )
-def check_mean(claim: sp.Expr) -> Outcome:
+def check_mean(claim: sp.Expr) -> Equations:
     """E[q(L)] of the package, integrated on both sides of ℓ_C."""
-    return identities(
-        [
-            Equation("E[S]", claim, slowdown.service_mean()),
-            Equation("E[(L − ℓ_C)⁺]", integral(L - ell_C, ell_C, variable=L), slowdown.excess_mean()),
-        ]
-    )
+    return [
+        ("E[S]", claim, slowdown.service_mean()),
+        ("E[(L − ℓ_C)⁺]", integral(L - ell_C, ell_C, variable=L), slowdown.excess_mean()),
+    ]
 
 
 @entry(
@@ -231,7 +225,7 @@ def check_mean(claim: sp.Expr) -> Outcome:
     },
     source="from eq. (3)",
 )
-def check_slow_moments(claim: Callable[[int, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:
+def check_slow_moments(claim: Callable[[int, sp.Expr, sp.Expr], sp.Expr]) -> Equations:
     """The package's M_n of S = q(L) in moments of L, from each side of ℓ_C and for n = 0 … 3."""
     x = sp.Symbol("x", positive=True)
     equations = []
@@ -239,13 +233,11 @@ def check_slow_moments(claim: Callable[[int, sp.Expr, sp.Expr], sp.Expr]) -> Out
         slow = (ell_C + (L - ell_C) / beta) ** n
         before = claim(n, x, ell_C) + integral(slow, ell_C, variable=L)
         equations += [
-            Equation(f"M_{n} at x ≤ ℓ_C", before, slowdown.service_upper_moment(n, x, slowed=False)),
-            Equation(
-                f"M_{n} at x ≥ ℓ_C", integral(slow, x, variable=L), slowdown.service_upper_moment(n, x, slowed=True)
-            ),
-            Equation(f"E[S^{n}]", (before.subs(x, 0)), slowdown.service_mean(n)),
+            (f"M_{n} at x ≤ ℓ_C", before, slowdown.service_upper_moment(n, x, slowed=False)),
+            (f"M_{n} at x ≥ ℓ_C", integral(slow, x, variable=L), slowdown.service_upper_moment(n, x, slowed=True)),
+            (f"E[S^{n}]", (before.subs(x, 0)), slowdown.service_mean(n)),
         ]
-    return identities(equations)
+    return equations
 
 
 @entry(
@@ -255,9 +247,9 @@ def check_slow_moments(claim: Callable[[int, sp.Expr, sp.Expr], sp.Expr]) -> Out
     lambda: arrival_rate * mean(),
     {"E[S] for ρ_0": mean, "λE[S²]": lambda: arrival_rate * mean(order=2)},
 )
-def check_base_load(claim: sp.Expr) -> Outcome:
+def check_base_load(claim: sp.Expr) -> Equations:
     """The package's load for one level, that is without preemption."""
-    return identities([Equation("ρ_1^eff", claim, effective_load(1))])
+    return [("ρ_1^eff", claim, effective_load(1))]
 
 
 @entry(
@@ -270,9 +262,9 @@ def check_base_load(claim: sp.Expr) -> Outcome:
         "(1/β) E[(L − ℓ_C)⁺]": lambda: arrival_rate * (mean(L) + integral(L - ell_C, ell_C, variable=L) / beta),
     },
 )
-def check_split_load(claim: sp.Expr) -> Outcome:
+def check_split_load(claim: sp.Expr) -> Equations:
     """λE[q(L)]."""
-    return identities([Equation("ρ_0", claim, arrival_rate * slowdown.service_mean())])
+    return [("ρ_0", claim, arrival_rate * slowdown.service_mean())]
 
 
 excess = sp.Symbol("E_excess", positive=True)
@@ -296,8 +288,8 @@ def check_monotone(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     found = [sp.diff(slowdown.service_mean(), symbol) for symbol in (ell_C, beta)]
     outcome = identities(
         [
-            Equation("∂E[S]/∂ℓ_C", claim[0], found[0]),
-            Equation("∂E[S]/∂β", claim[1], found[1].subs(UpperMoment(1, ell_C, L), excess + ell_C * tail(ell_C, L))),
+            ("∂E[S]/∂ℓ_C", claim[0], found[0]),
+            ("∂E[S]/∂β", claim[1], found[1].subs(UpperMoment(1, ell_C, L), excess + ell_C * tail(ell_C, L))),
         ]
     )
     below_one = {beta: 1 / (1 + step)}

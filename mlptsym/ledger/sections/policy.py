@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, entry
-from mlptsym.ledger.exact.checks import Claim, Equation, everything, folded, identities, upward, written_out
+from mlptsym.ledger.exact.checks import Claim, Equations, everything, folded, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
 from mlptsym.ledger.sections.waiting.pieces import ends
@@ -71,18 +71,18 @@ def check_sums(claim: Sum) -> Outcome:
             here = f"Σ {words} from {ends_here[0]} to {ends_here[1]}"
             compared.append((here, total(term, *ends_here), first, last, claim(term, start, stop)))
         compared.append((f"Σ {words} from 3 on", total(term, 1, levels), sp.Integer(3), levels - 2, claim(term, 1, 11)))
-    equations, common = [Equation("t_2 + t_3 + t_4", sp.Add(*boundaries(2, 4)), claim(t, 2, 4))], True
+    equations, common = [("t_2 + t_3 + t_4", sp.Add(*boundaries(2, 4)), claim(t, 2, 4))], True
     for words, found, begin, end, written in compared:
         brought = peeled(found, begin, end)
         sums = brought.atoms(sp.Sum)
         inner = {part for outer in sums for part in outer.function.atoms(sp.Sum)}
         common = common and all(_begins_and_ends(part, begin, end) for part in sums - inner)
         equations += [
-            Equation(words, _written(found.subs(numbers)), _written(written)),
-            Equation(f"{words}, at common ends", _written(brought.subs(numbers)), _written(written)),
+            (words, _written(found.subs(numbers)), _written(written)),
+            (f"{words}, at common ends", _written(brought.subs(numbers)), _written(written)),
         ]
     where = "every sum at common ends" if common else "a sum elsewhere than at common ends"
-    return everything(identities(equations), Outcome(common, where))
+    return everything(equations, Outcome(common, where))
 
 
 def _begins_and_ends(folded_sum: sp.Sum, first: sp.Expr, last: sp.Expr) -> bool:
@@ -106,16 +106,16 @@ def _written(expression: sp.Expr) -> sp.Expr:
         "one level too early": lambda: lambda g, _: preemption_cost * g(t(J - 1)),
     },
 )
-def check_restore_costs(claim: Callable[[Callable[[Any], Any], Any], sp.Expr]) -> Outcome:
+def check_restore_costs(claim: Callable[[Callable[[Any], Any], Any], sp.Expr]) -> Equations:
     """The package's c(a) at the boundaries, for an unknown g and for each of its memory laws."""
     growth = sp.Function("g")
     unknown = MemoryLaw("any", (), growth(age), (sp.S.Zero, sp.S.Zero))
-    equations = [Equation("an unknown g", claim(growth, t(J)), restore_cost_at(unknown).subs(age, t(J)))]
+    equations = [("an unknown g", claim(growth, t(J)), restore_cost_at(unknown).subs(age, t(J)))]
     for build in MEMORY_LAWS.values():
         law = build()
         g = partial(_at, law.growth)
-        equations.append(Equation(law.name, claim(g, t(J)), restore_cost_at(law).subs(age, t(J))))
-    return identities(equations)
+        equations.append((law.name, claim(g, t(J)), restore_cost_at(law).subs(age, t(J))))
+    return equations
 
 
 def _at(growth: sp.Expr, point: sp.Expr) -> sp.Expr:
@@ -137,20 +137,18 @@ def added_by_a_level() -> sp.Expr:
         "costs paid by every job": lambda: lambda k: service + printed.costs_before(k),
     },
 )
-def check_effective_size(claim: Callable[[Any], sp.Expr]) -> Outcome:
+def check_effective_size(claim: Callable[[Any], sp.Expr]) -> Equations:
     """Job by job: one level is S itself, and every further level adds what cutting the last piece adds.
 
     A function of S that is a polynomial between boundaries is zero if its mean vanishes identically in the moments.
     """
     growth = peeled(claim(J + 1) - claim(J), J + 2, J - 1)
     defect = expectation(growth - added_by_a_level(), ends(J))
-    return identities(
-        [
-            Equation("S_1^eff", claim(1), piece(1, last=True)),
-            Equation("mean of S_{k+1}^eff − S_k^eff less what cutting the last piece adds", defect, sp.S.Zero),
-            Equation("its mean", expectation(growth, ends(J)), c(J) * F(J)),
-        ]
-    )
+    return [
+        ("S_1^eff", claim(1), piece(1, last=True)),
+        ("mean of S_{k+1}^eff − S_k^eff less what cutting the last piece adds", defect, sp.S.Zero),
+        ("its mean", expectation(growth, ends(J)), c(J) * F(J)),
+    ]
 
 
 @entry(
@@ -186,15 +184,13 @@ def check_effective_size_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome
         "c_{r−1} for c_r": lambda: lambda k: printed.effective_mean(k) - c(k - 1) * F(k - 1),
     },
 )
-def check_effective_mean(claim: Callable[[Any], sp.Expr]) -> Outcome:
+def check_effective_mean(claim: Callable[[Any], sp.Expr]) -> Equations:
     """One level gives E[S], and each further level adds the mean of what cutting the last piece adds."""
-    return identities(
-        upward(
-            lambda k, _: claim(k),
-            "E[S_k^eff]",
-            start=level_terms(1, last=True).piece_mean,
-            step=expectation(added_by_a_level(), ends(J)),
-        )
+    return upward(
+        lambda k, _: claim(k),
+        "E[S_k^eff]",
+        start=level_terms(1, last=True).piece_mean,
+        step=expectation(added_by_a_level(), ends(J)),
     )
 
 
@@ -211,13 +207,11 @@ def check_effective_mean(claim: Callable[[Any], sp.Expr]) -> Outcome:
 def check_effective_load(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """λ times the mean that grows level by level, then the package's load for k = 1 … 4."""
     return everything(
-        identities(
-            upward(
-                lambda k, _: claim(k),
-                "ρ_k^eff",
-                start=arrival_rate * level_terms(1, last=True).piece_mean,
-                step=arrival_rate * expectation(added_by_a_level(), ends(J)),
-            )
+        upward(
+            lambda k, _: claim(k),
+            "ρ_k^eff",
+            start=arrival_rate * level_terms(1, last=True).piece_mean,
+            step=arrival_rate * expectation(added_by_a_level(), ends(J)),
         ),
         written_out(lambda k, _: claim(k), lambda k, _: effective_load(k), "ρ_k^eff", [(k, k) for k in range(1, 5)]),
     )
@@ -233,20 +227,18 @@ def check_effective_load(claim: Callable[[Any], sp.Expr]) -> Outcome:
         "p_k like the others": lambda: lambda j, k: F(j - 1) - F(j),
     },
 )
-def check_probabilities(claim: Claim) -> Outcome:
+def check_probabilities(claim: Claim) -> Equations:
     """The package's p_j at a symbolic level and at the last one, and P(S ≤ t_J) as their sum up to J."""
-    return identities(
-        [
-            Equation("p_{J+1}, J + 1 < k", claim(J + 1, levels), completion_probability(J + 1)),
-            Equation("p_{J+1}, J + 1 = k", claim(J + 1, J + 1), completion_probability(J + 1, last=True)),
-            Equation(
-                "P(t_J < S ≤ t_{J+1})",
-                claim(J + 1, levels),
-                expectation(Indicator(service, t(J)) - Indicator(service, t(J + 1)), ends(J + 1)),
-            ),
-            Equation("p_1 + (1 − p_1) for two levels", claim(1, 2) + claim(2, 2), sp.S.One),
-        ]
-    )
+    return [
+        ("p_{J+1}, J + 1 < k", claim(J + 1, levels), completion_probability(J + 1)),
+        ("p_{J+1}, J + 1 = k", claim(J + 1, J + 1), completion_probability(J + 1, last=True)),
+        (
+            "P(t_J < S ≤ t_{J+1})",
+            claim(J + 1, levels),
+            expectation(Indicator(service, t(J)) - Indicator(service, t(J + 1)), ends(J + 1)),
+        ),
+        ("p_1 + (1 − p_1) for two levels", claim(1, 2) + claim(2, 2), sp.S.One),
+    ]
 
 
 def size_with_shifted_costs(k: Any) -> sp.Expr:
@@ -271,7 +263,7 @@ RESPONSE_VARIANTS = {
     lambda: response_of_a_level,
     RESPONSE_VARIANTS,
 )
-def check_response_of_a_level(claim: Callable[[Any, Any], sp.Expr]) -> Outcome:
+def check_response_of_a_level(claim: Callable[[Any, Any], sp.Expr]) -> Equations:
     """Wait plus pieces of the jobs that complete in level j: a_J behind them and the piece up to S itself."""
     equations = []
     for last in (False, True):
@@ -281,8 +273,8 @@ def check_response_of_a_level(claim: Callable[[Any, Any], sp.Expr]) -> Outcome:
         pieces = expectation((printed.before(J + 1) + piece(J + 1, last=last)) * here, points)
         p = level_terms(J + 1, last=last).probability
         words = "E[T | J = j] p_j, j < k" if not last else "E[T | J = k] p_k"
-        equations.append(Equation(words, folded(claim(J + 1, k)) * p, folded(wait * p + pieces)))
-    return identities(equations)
+        equations.append((words, folded(claim(J + 1, k)) * p, folded(wait * p + pieces)))
+    return equations
 
 
 def response_of_a_level(j: Any, k: Any, costs: Callable[[Any], sp.Expr] = printed.costs_before) -> sp.Expr:

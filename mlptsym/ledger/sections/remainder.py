@@ -11,7 +11,7 @@ import sympy as sp
 from flint import arb, ctx
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equation, identities
+from mlptsym.ledger.exact.checks import Equations
 from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.notation import J, lam, t, theta
 from mlptsym.ledger.paper.printed import integral
@@ -98,21 +98,19 @@ def missing(side: Side, terms: Remainder) -> sp.Expr:
     },
     source="beyond the paper; theorem 4.5 for k = ∞",
 )
-def check_formulas(claim: Bounds) -> Outcome:
+def check_formulas(claim: Bounds) -> Equations:
     """The package's bounds against those stated, and the integrals in them: −p(u) P(S > u) is their derivative."""
     terms, start = remainder(), sp.Symbol("a", positive=True)
     most, least = (side(terms) for side in claim)
     coefficients = sp.symbols("p_0:4")
     polynomial = sp.Add(*(coefficient * u**n for n, coefficient in enumerate(coefficients)))
     slope = over_ages(polynomial, start).diff(start).subs(Density(start), sp.Symbol("f"))
-    return identities(
-        [
-            Equation("d/da ∫_a^∞ p(u) P(S > u) du", slope, -polynomial.subs(u, start) * tail(start)),
-            Equation("the bound of E[S^eff]", terms.most_work, terms.work + most.work),
-            Equation("the bound from above", terms.most, missing(most, terms)),
-            Equation("the bound from below", terms.least, missing(least, terms)),
-        ]
-    )
+    return [
+        ("d/da ∫_a^∞ p(u) P(S > u) du", slope, -polynomial.subs(u, start) * tail(start)),
+        ("the bound of E[S^eff]", terms.most_work, terms.work + most.work),
+        ("the bound from above", terms.most, missing(most, terms)),
+        ("the bound from below", terms.least, missing(least, terms)),
+    ]
 
 
 RATE, INTERCEPT, SLOPE = sp.Rational(1, 3), sp.Rational(1, 20), sp.Rational(1, 10)

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, entry
-from mlptsym.ledger.exact.checks import Claim, Equation, everything, identities, upward, written_out
+from mlptsym.ledger.exact.checks import Claim, Equations, everything, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
 from mlptsym.ledger.sections import policy
@@ -44,7 +44,7 @@ def completed_pieces(*, last: bool) -> sp.Expr:
     },
     source="eq. (26); E[S_k^eff] is (10), where the paper refers to (9)",
 )
-def check_average(claim: Claim) -> Outcome:
+def check_average(claim: Claim) -> Equations:
     """Σ_j p_j E[T | J = j] up to level J, with unknown waits d_j, grows by p_{J+1} d_{J+1} and the completed pieces.
 
     Beside it, E[min(S, t_{J+1})] of the package, which is E[S] in the last level.
@@ -52,19 +52,19 @@ def check_average(claim: Claim) -> Outcome:
     first = level_terms(1)
     terms = {last: level_terms(J + 1, last=last) for last in (False, True)}
     served = [
-        Equation("E[min(S, t_{J+1})]", terms[False].served_mean, printed.served(J + 1)),
-        Equation("E[S]", terms[True].served_mean, mean()),
+        ("E[min(S, t_{J+1})]", terms[False].served_mean, printed.served(J + 1)),
+        ("E[S]", terms[True].served_mean, mean()),
     ]
-    return identities(
-        served
-        + upward(
+    return [
+        *served,
+        *upward(
             claim,
             "Σ p_j E[T | J = j]",
             start=first.probability * d[1] + first.completed_service,
             step=terms[False].probability * d[J + 1] + completed_pieces(last=False),
             last=terms[True].probability * d[J + 1] + completed_pieces(last=True),
-        )
-    )
+        ),
+    ]
 
 
 @entry(
@@ -143,18 +143,16 @@ def wait_in_carried_sums() -> sp.Expr:
     },
     source="theorem 4.5, rearranged for summation",
 )
-def check_by_level(claim: sp.Expr) -> Outcome:
+def check_by_level(claim: sp.Expr) -> Equations:
     """The d_j that is summed over levels, whole and split into weight and offset; squares grow by 2 a_J E[Y_{J+1}]."""
     terms = response_terms()
     crossing = {last: printed.before(J + 1) * level_terms(J + 1, last=last).piece_mean for last in (False, True)}
-    return identities(
-        [
-            Equation("d_j", terms.waiting, claim),
-            Equation("squares · weight + offset", terms.squares * terms.weight + terms.offset, claim),
-            Equation("W_{J+1} − W_J", squares_growth(last=False), 2 * crossing[False]),
-            Equation("W_{J+1} − W_J, J + 1 = k", squares_growth(last=True), 2 * crossing[True]),
-        ]
-    )
+    return [
+        ("d_j", terms.waiting, claim),
+        ("squares · weight + offset", terms.squares * terms.weight + terms.offset, claim),
+        ("W_{J+1} − W_J", squares_growth(last=False), 2 * crossing[False]),
+        ("W_{J+1} − W_J, J + 1 = k", squares_growth(last=True), 2 * crossing[True]),
+    ]
 
 
 Added = Callable[[Any, Any, Any, Any], tuple[sp.Expr, sp.Expr]]
@@ -202,21 +200,21 @@ def check_carried(claim: Added) -> Outcome:
         ]
         words = "J + 1 = k" if last else "J + 1 < k"
         equations += [
-            Equation(
+            (
                 f"U_{{J+1}} − U_J, {words}",
                 carried.crossing_step.subs(known),
                 a * terms.piece_mean + at_end[0] - at_start[0],
             ),
-            Equation(
+            (
                 f"V_{{J+1}} − V_J, {words}",
                 carried.square_step.subs(known),
                 terms.piece_square - squares[1] + squares[0] + at_end[1] - at_start[1],
             ),
-            Equation(f"the sum less U_{{J+1}}, {words}", carried.crossing_end.subs(known), -at_end[0]),
-            Equation(f"the sum less V_{{J+1}}, {words}", carried.square_end.subs(known), squares[1] - at_end[1]),
+            (f"the sum less U_{{J+1}}, {words}", carried.crossing_end.subs(known), -at_end[0]),
+            (f"the sum less V_{{J+1}}, {words}", carried.square_end.subs(known), squares[1] - at_end[1]),
         ]
     words = "steps in F̄ and D alone" if small else "a step contains a higher moment"
-    return everything(identities(equations), Outcome(small, words))
+    return everything(equations, Outcome(small, words))
 
 
 @entry(
@@ -260,7 +258,7 @@ def slowdown_as_stated(waiting: sp.Expr, j: Any) -> sp.Expr:
     },
     source="beyond the paper; theorem 4.5 given the service time",
 )
-def check_slowdown(claim: Slowdown) -> Outcome:
+def check_slowdown(claim: Slowdown) -> Outcome | Equations:
     """E[T/S] of the package for unknown waits at each level of three, and for one and two levels with those of (23).
 
     Its division by S: E[p(S)/S ; a < S ≤ b] has the derivatives p(b) f(b)/b and −p(a) f(a)/a, and is zero for a = b.
@@ -270,22 +268,20 @@ def check_slowdown(claim: Slowdown) -> Outcome:
     divided = reciprocal_mean(polynomial, a, b)
     at = {end: polynomial.subs(service, end) / end * Density(end) for end in (a, b)}
     equations = [
-        Equation("d/db E[p(S)/S ; a < S ≤ b]", divided.diff(b), at[b]),
-        Equation("d/da E[p(S)/S ; a < S ≤ b]", divided.diff(a), -at[a]),
-        Equation("E[p(S)/S ; a < S ≤ a]", divided.subs(b, a), sp.S.Zero),
+        ("d/db E[p(S)/S ; a < S ≤ b]", divided.diff(b), at[b]),
+        ("d/da E[p(S)/S ; a < S ≤ b]", divided.diff(a), -at[a]),
+        ("E[p(S)/S ; a < S ≤ a]", divided.subs(b, a), sp.S.Zero),
     ]
 
     def stated(waiting: sp.Expr, j: int, k: int) -> sp.Expr:
         share = UpperMoment(-1, t(j - 1)) - UpperMoment(-1, sp.oo if j == k else t(j))
         return claim(waiting, j) * share + printed.probability(j, k)
 
-    equations += [
-        Equation(f"E[T/S; J = {j}], k = 3", slowdown_in_level(d[j], j, 3), stated(d[j], j, 3)) for j in (1, 2, 3)
-    ]
+    equations += [(f"E[T/S; J = {j}], k = 3", slowdown_in_level(d[j], j, 3), stated(d[j], j, 3)) for j in (1, 2, 3)]
     for k in (1, 2):
         whole = sp.Add(*(stated(printed.waiting_time(j, k), j, k) for j in range(1, k + 1)))
-        equations.append(Equation(f"E[T/S], k = {k}", mean_slowdown(k), whole))
-    return identities(equations)
+        equations.append((f"E[T/S], k = {k}", mean_slowdown(k), whole))
+    return equations
 
 
 def average_overpaid(j: Any, k: Any) -> sp.Expr:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Outcome, entry
-from mlptsym.ledger.exact.checks import Equation, identities
+from mlptsym.ledger.entry import entry
+from mlptsym.ledger.exact.checks import Equations
 from mlptsym.symbolic.algebra.symbols import attained, cost, restore_cost, service, unload, unload_time
 from mlptsym.symbolic.distribution.moments import response_moments
 from mlptsym.symbolic.mean.response import mean_response_time
@@ -32,10 +32,10 @@ from mlptsym.symbolic.policies.discipline import UNLOADING, Discipline
     },
     source="beyond the paper; eq. (9)",
 )
-def check_size(claim: Callable[[int], sp.Expr]) -> Outcome:
+def check_size(claim: Callable[[int], sp.Expr]) -> Equations:
     """E[S_k^eff] for k = 1 … 4, written out, and by the expectation operator from the pieces."""
-    return identities(
-        Equation(
+    return (
+        (
             f"E[S_k^eff] for k = {k}",
             mean() + sp.Add(*(claim(r) for r in range(1, k))),
             expectation(effective_size(k, UNLOADING), boundaries(1, k - 1)),
@@ -56,14 +56,10 @@ def check_size(claim: Callable[[int], sp.Expr]) -> Outcome:
     },
     source="beyond the paper; eqs. (15)–(22)",
 )
-def check_wait(claim: Discipline) -> Outcome:
+def check_wait(claim: Discipline) -> Equations:
     """d_J by the paper's correction for the discipline stated, and by the pieces of the package's, for k = 2 and 3."""
-    return identities(
-        Equation(
-            f"d_{j} for k = {k}",
-            merged_wait_by_correction(j, k, claim),
-            merged_wait_by_pieces(j, k, UNLOADING),
-        )
+    return (
+        (f"d_{j} for k = {k}", merged_wait_by_correction(j, k, claim), merged_wait_by_pieces(j, k, UNLOADING))
         for j, k in ((1, 2), (2, 2), (1, 3), (2, 3), (3, 3))
     )
 
@@ -79,16 +75,14 @@ def check_wait(claim: Discipline) -> Outcome:
     },
     source="beyond the paper; theorem 4.5",
 )
-def check_mean(claim: Discipline) -> Outcome:
+def check_mean(claim: Discipline) -> Equations:
     """E[T] by theorem 4.5 for the discipline stated, and by the transform of the package's, for k = 2."""
     by_transform = sp.Add(*(response_moments(j, 2, UNLOADING)[1] for j in (1, 2)))
     free = {unload[1]: 0}
-    return identities(
-        [
-            Equation("E[T] for k = 2", mean_response_time(2, claim), by_transform),
-            Equation("without a cost of moving out", mean_response_time(2, claim).subs(free), mean_response_time(2)),
-        ]
-    )
+    return [
+        ("E[T] for k = 2", mean_response_time(2, claim), by_transform),
+        ("without a cost of moving out", mean_response_time(2, claim).subs(free), mean_response_time(2)),
+    ]
 
 
 def _altered(work: Callable[[sp.Expr | int, sp.Expr], sp.Expr]) -> Discipline:

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, entry
-from mlptsym.ledger.exact.checks import Equation, identities
+from mlptsym.ledger.exact.checks import Equations
 from mlptsym.ledger.paper import printed
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, cost, restore_cost
 from mlptsym.symbolic.distribution.transform import (
@@ -53,7 +53,7 @@ def kernel(order: sp.Expr, at: sp.Expr, place: sp.Expr) -> sp.Expr:
     },
     source="beyond the paper; definition of what the transform of T is written in",
 )
-def check_partial_transform(claim: Kernel) -> Outcome:
+def check_partial_transform(claim: Kernel) -> Outcome | Equations:
     """What the package knows of E[S^n e^{−sS} ; a < S ≤ b], for any n, against ∫ x^n e^{−sx} f(x) dx over (a, b].
 
     Derivatives are those SymPy finds for the integral; the value at s = 0 has the same ones in a and b, and both
@@ -73,7 +73,7 @@ def check_partial_transform(claim: Kernel) -> Outcome:
     at_zero = PartialTransform(order, 0, lower, upper)
     ends = {upper: (upper, 1), lower: (lower, -1)}
     equations = [
-        Equation(
+        (
             f"d/d{symbol} of the transform",
             unfolded(PartialTransform(order, argument, lower, upper).diff(symbol)),
             _number_outside(integral(order, argument, lower, upper).diff(symbol)),
@@ -81,15 +81,11 @@ def check_partial_transform(claim: Kernel) -> Outcome:
         for symbol in (argument, lower, upper)
     ]
     equations += [
-        Equation(
-            f"d/d{symbol} at s = 0", unfolded(at_zero.diff(symbol)), sign * claim(order, sp.S.Zero, end) * density(end)
-        )
+        (f"d/d{symbol} at s = 0", unfolded(at_zero.diff(symbol)), sign * claim(order, sp.S.Zero, end) * density(end))
         for symbol, (end, sign) in ends.items()
     ]
-    equations += [
-        Equation(f"a = b at s = {at}", PartialTransform(order, at, upper, upper), sp.S.Zero) for at in (argument, 0)
-    ]
-    return identities(equations)
+    equations += [(f"a = b at s = {at}", PartialTransform(order, at, upper, upper), sp.S.Zero) for at in (argument, 0)]
+    return equations
 
 
 def _number_outside(expression: sp.Expr) -> sp.Expr:
@@ -145,7 +141,7 @@ PIECES: Pieces = {"X": through_as_stated, "Y": piece_as_stated, "end": end_as_st
     },
     source="beyond the paper; from eqs. (8) and (19)",
 )
-def check_pieces(claim: Pieces) -> Outcome:
+def check_pieces(claim: Pieces) -> Equations:
     """The package's transforms of X_j, of Y_j and of the last piece, which it forms interval by interval, k ≤ 3."""
     equations = []
     for k in range(1, MOST_LEVELS + 1):
@@ -157,10 +153,10 @@ def check_pieces(claim: Pieces) -> Outcome:
                 "end": last_piece(j, k, stretched),
             }
             equations += [
-                Equation(f"{name}, j = {j}, k = {k}", _in_symbols(found[name]), _in_symbols(stated(j, k, stretched)))
+                (f"{name}, j = {j}, k = {k}", _in_symbols(found[name]), _in_symbols(stated(j, k, stretched)))
                 for name, stated in claim.items()
             ]
-    return identities(equations)
+    return equations
 
 
 def _in_symbols(expression: sp.Expr) -> sp.Expr:
@@ -188,7 +184,7 @@ def found_as_stated(idle: sp.Expr, lower: sp.Expr, work: sp.Expr) -> sp.Expr:
     },
     source="beyond the paper; lemma 4.3 is its mean",
 )
-def check_work_found(claim: Found) -> Outcome:
+def check_work_found(claim: Found) -> Equations:
     """The root of the balance of e^{−σV} for every level of one, two and three, with the transforms written out.
 
     Ỹ_r is the transform of the piece on the event that the job reaches level r, which leaves no constant at σ = ∞.
@@ -203,10 +199,8 @@ def check_work_found(claim: Found) -> Outcome:
                 reached = transform(piece(r, last=r == k), stretched, points) - missed
                 lower += tail(attained(r - 1)) - reached
             stated = claim(1 - effective_load(k), lower, transform(work_through(j, k), stretched, points))
-            equations.append(
-                Equation(f"E[e^(−σV)], j = {j}, k = {k}", _in_symbols(work_found(j, k)), _in_symbols(stated))
-            )
-    return identities(equations)
+            equations.append((f"E[e^(−σV)], j = {j}, k = {k}", _in_symbols(work_found(j, k)), _in_symbols(stated)))
+    return equations
 
 
 def slopes_as_stated(mean: sp.Expr, square: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -231,7 +225,7 @@ def slopes_as_stated(mean: sp.Expr, square: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     },
     source="beyond the paper; the busy period of Takács",
 )
-def check_busy_period(claim: Slopes) -> Outcome:
+def check_busy_period(claim: Slopes) -> Equations:
     """The equation of σ differentiated twice along its solution, at s = σ = 0, for the levels of three."""
     equations = []
     for j in range(1, MOST_LEVELS + 1):
@@ -246,8 +240,8 @@ def check_busy_period(claim: Slopes) -> Outcome:
             for n, known in ((2, second), (1, first)):
                 slope = slope.subs(sp.Derivative(solution, (argument, n)), known)
             at_zero = slope.subs(solution, 0).subs(argument, 0)
-            equations.append(Equation(f"σ of level {j}, derivative {order}", at_zero, sp.S.Zero))
-    return identities(equations)
+            equations.append((f"σ of level {j}, derivative {order}", at_zero, sp.S.Zero))
+    return equations
 
 
 def _altered(change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Found:

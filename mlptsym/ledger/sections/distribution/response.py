@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, entry
-from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, written_out
+from mlptsym.ledger.exact.checks import Equations, agreement, everything, written_out
 from mlptsym.ledger.exact.digits import DIGITS, value
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F
@@ -103,13 +103,12 @@ def check_mean(claim: Callable[..., sp.Expr]) -> Outcome:
     terms = moment_terms()
     merged = arrival_rate * (terms.work[1] + terms.lower[1]) / (2 * (1 - arrival_rate * terms.work[0]))
     wait = total_delay(merged, terms.before, terms.interrupting[0])
-    every = Equation("−d/ds, any level", terms.first, terms.probability * (wait + terms.before) + terms.end[0])
+    every = ("−d/ds, any level", terms.first, terms.probability * (wait + terms.before) + terms.end[0])
     whole = [
-        Equation(f"at s = 0, k = {k}", sp.Add(*(response_moments(j, k)[0] for j in range(1, k + 1))), sp.S.One)
-        for k in slopes
+        (f"at s = 0, k = {k}", sp.Add(*(response_moments(j, k)[0] for j in range(1, k + 1))), sp.S.One) for k in slopes
     ]
-    theorem = [Equation(f"−d/ds and theorem 4.5, k = {k}", slopes[k], mean_response_time(k)) for k in slopes]
-    return everything(identities([every, *whole, *theorem]), as_printed)
+    theorem = [(f"−d/ds and theorem 4.5, k = {k}", slopes[k], mean_response_time(k)) for k in slopes]
+    return everything([every, *whole, *theorem], as_printed)
 
 
 def takacs(cube: sp.Expr) -> sp.Expr:
@@ -133,9 +132,9 @@ def takacs(cube: sp.Expr) -> sp.Expr:
     },
     source="beyond the paper; Takács 1962",
 )
-def check_second_moment(claim: sp.Expr) -> Outcome:
+def check_second_moment(claim: sp.Expr) -> Equations:
     """The second derivative of the transform at 0 for one level."""
-    return identities([Equation("d²/ds² at 0, k = 1", response_moments(1, 1)[2], claim)])
+    return [("d²/ds² at 0, k = 1", response_moments(1, 1)[2], claim)]
 
 
 Parts = tuple[tuple[sp.Expr, ...], tuple[sp.Expr, ...], tuple[sp.Expr, ...], sp.Expr, sp.Expr, tuple[sp.Expr, ...]]
@@ -200,7 +199,7 @@ def parts_of(j: int, k: int) -> Parts:
     },
     source="beyond the paper; Takács 1962, Conway, Maxwell and Miller 1967, Fuhrmann and Cooper 1985",
 )
-def check_by_parts(claim: ByParts) -> Outcome:
+def check_by_parts(claim: ByParts) -> Equations:
     """The series of the transform in the moments of any level, and written out for k = 1, 2."""
     terms = moment_terms()
     free = (terms.work, terms.lower, terms.interrupting, terms.before, terms.probability, terms.end)
@@ -208,10 +207,8 @@ def check_by_parts(claim: ByParts) -> Outcome:
     pairs += [
         (f"j = {j}, k = {k}", claim(parts_of(j, k)), response_moments(j, k)[1:]) for j, k in ((1, 1), (1, 2), (2, 2))
     ]
-    return identities(
-        Equation(f"E[T^{n}; J = j], {words}", found[n - 1], stated[n - 1])
-        for words, stated, found in pairs
-        for n in (1, 2)
+    return (
+        (f"E[T^{n}; J = j], {words}", found[n - 1], stated[n - 1]) for words, stated, found in pairs for n in (1, 2)
     )
 
 
@@ -243,7 +240,7 @@ Powers = Callable[[sp.Expr, sp.Expr], sp.Expr]
     },
     source="beyond the paper; from eq. (8)",
 )
-def check_piece_moments(claim: Powers) -> Outcome:
+def check_piece_moments(claim: Powers) -> Equations:
     """The package's moments of a piece and of the work through it, in moments of the service of a level, for k = 2.
 
     E[Y_r^n], n = 1, 2, 3, as integrals over S; E[X_r^n] − E[X_{r−1}^n] and, for the jobs that complete, E[Y_r^n ; J =
@@ -268,15 +265,13 @@ def check_piece_moments(claim: Powers) -> Outcome:
                 stated += 0 if last else (claim(restore_cost(r - 1), end - start) + moved_out) ** n * tail(end)
                 before, through = (expectation(sp.expand(part) ** n, points) for part in work)
                 equations += [
-                    Equation(f"E[Y_{r}^{n}]{words}", terms.piece[n - 1].xreplace(place), stated),
-                    Equation(
-                        f"E[X_{r}^{n}] − E[X_{r - 1}^{n}]{words}", terms.work[n - 1].xreplace(place), through - before
-                    ),
+                    (f"E[Y_{r}^{n}]{words}", terms.piece[n - 1].xreplace(place), stated),
+                    (f"E[X_{r}^{n}] − E[X_{r - 1}^{n}]{words}", terms.work[n - 1].xreplace(place), through - before),
                 ]
             for n in (1, 2):
                 completed = expectation(mine**n * here, points)
-                equations.append(Equation(f"E[Y_{r}^{n}; J = {r}]{words}", terms.end[n - 1].xreplace(place), completed))
-    return identities(equations)
+                equations.append((f"E[Y_{r}^{n}; J = {r}]{words}", terms.end[n - 1].xreplace(place), completed))
+    return equations
 
 
 def _no_interruptions(parts: Parts) -> tuple[sp.Expr, sp.Expr]:

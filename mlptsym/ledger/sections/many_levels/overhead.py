@@ -10,7 +10,7 @@ from flint import arb, ctx
 from sympy.polys.ring_series import rs_series_inversion
 
 from mlptsym.ledger.entry import Outcome, entry
-from mlptsym.ledger.exact.checks import Equation, identities
+from mlptsym.ledger.exact.checks import Equations
 from mlptsym.ledger.paper.notation import J, beta, ell_C, gamma, theta
 from mlptsym.ledger.paper.setting import Setting
 from mlptsym.ledger.sections.policy import added_by_a_level
@@ -33,17 +33,17 @@ from mlptsym.symbolic.model.moments import expectation, mean, tail
     },
     source="section 4.3, where N is a floor of S/θ",
 )
-def check_demotions(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
+def check_demotions(claim: Callable[[sp.Expr], sp.Expr]) -> Equations:
     """S = (n + u)θ, 0 < u ≤ 1, is demoted at rθ exactly for r = 1 … n; u = 1 is a job that needs n + 1 whole quanta."""
     n = sp.Symbol("n", integer=True, nonnegative=True)
     equations = []
     for part in (sp.Rational(1, 3), sp.Rational(1, 2), sp.S.One):
         service_time = (n + part) * theta
         equations += [
-            Equation(f"N at S = (n + {part})θ", claim(service_time), n),
-            Equation(f"the package's N at S = (n + {part})θ", demotions(service_time, theta), n),
+            (f"N at S = (n + {part})θ", claim(service_time), n),
+            (f"the package's N at S = (n + {part})θ", demotions(service_time, theta), n),
         ]
-    return identities(equations)
+    return equations
 
 
 @entry(
@@ -57,18 +57,16 @@ def check_demotions(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     },
     source="section 4.3",
 )
-def check_overhead(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
+def check_overhead(claim: Callable[[sp.Expr], sp.Expr]) -> Equations:
     """None without a demotion, and each demotion r adds the cost γ r θ of linear memory with slope one."""
     law = linear()
     unit = restore_cost_at(law).subs(law.parameters[0], 1)
     count = sp.Symbol("N", integer=True, nonnegative=True)
-    return identities(
-        [
-            Equation("H at N = 0", claim(sp.S.Zero), sp.S.Zero),
-            Equation("H(N + 1) − H(N)", claim(count + 1) - claim(count), unit.subs(age, (count + 1) * theta)),
-            Equation("the package's H", overhead(count), claim(count)),
-        ]
-    )
+    return [
+        ("H at N = 0", claim(sp.S.Zero), sp.S.Zero),
+        ("H(N + 1) − H(N)", claim(count + 1) - claim(count), unit.subs(age, (count + 1) * theta)),
+        ("the package's H", overhead(count), claim(count)),
+    ]
 
 
 def equal_quanta(expression: sp.Expr) -> sp.Expr:
@@ -92,16 +90,11 @@ def equal_quanta(expression: sp.Expr) -> sp.Expr:
     },
     source="section 4.3",
 )
-def check_overhead_mean(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
+def check_overhead_mean(claim: Callable[[sp.Expr], sp.Expr]) -> Equations:
     """The summand at r = J is what a further level adds to E[S^eff], and it is E of the package's H level by level."""
     added = equal_quanta(expectation(added_by_a_level(), ends(J)))
     by_count = sp.expand(overhead(J) - overhead(J - 1)) * tail(J * theta)
-    return identities(
-        [
-            Equation("E[S_{J+1}^eff] − E[S_J^eff]", added, claim(J)),
-            Equation("(H(J) − H(J − 1)) P(N ≥ J)", by_count, claim(J)),
-        ]
-    )
+    return [("E[S_{J+1}^eff] − E[S_J^eff]", added, claim(J)), ("(H(J) − H(J − 1)) P(N ≥ J)", by_count, claim(J))]
 
 
 phi = sp.Function("phi")
@@ -123,7 +116,7 @@ u, r = sp.symbols("u r", nonnegative=True)
     },
     source="section 4.3; Euler–Maclaurin as in NIST DLMF 2.10.1",
 )
-def check_approximation(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
+def check_approximation(claim: tuple[sp.Expr, sp.Expr]) -> Equations:
     """Euler–Maclaurin for φ(r) = r F̄(rθ), with its remainder −½ ∫ P_2(r) φ″(r) dr, P_2(u) = u² − u + 1/6 on [0, 1].
 
     On one cell, P_2 φ″ is the derivative of P_2 φ′ − P_2′ φ plus 2φ; its ends give the trapezium and φ′/12.
@@ -138,20 +131,18 @@ def check_approximation(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     leading, following = claim
     # ∫ r F̄(rθ) dr = E[∫_0^{S/θ} r dr] = E[S²]/(2θ²)
     area = gamma * theta * mean(order=2) / (2 * theta**2)
-    return identities(
-        [
-            Equation("P_2 φ″ − (P_2 φ′ − P_2′ φ)′ − 2φ", remainder, sp.S.Zero),
-            Equation("P_2 at both ends", start[0] - end[0], sp.S.Zero),
-            Equation("P_2 at the ends, the coefficient of φ′", end[0] / 2, sp.Rational(1, 12)),
-            Equation("P_2′ at the ends, the trapezium", (end[1] - start[1]) / 2, sp.S.One),
-            Equation("φ(0)", product.subs(r, 0), sp.S.Zero),
-            Equation("φ′(0)", slope, sp.S.One),
-            Equation("leading term", leading, area),
-            Equation("the package's leading term", overhead_leading_term(), leading),
-            Equation("next term", following, -gamma * theta * end[0] / 2 * slope),
-            Equation("the package's next term", overhead_next_term(), following),
-        ]
-    )
+    return [
+        ("P_2 φ″ − (P_2 φ′ − P_2′ φ)′ − 2φ", remainder, sp.S.Zero),
+        ("P_2 at both ends", start[0] - end[0], sp.S.Zero),
+        ("P_2 at the ends, the coefficient of φ′", end[0] / 2, sp.Rational(1, 12)),
+        ("P_2′ at the ends, the trapezium", (end[1] - start[1]) / 2, sp.S.One),
+        ("φ(0)", product.subs(r, 0), sp.S.Zero),
+        ("φ′(0)", slope, sp.S.One),
+        ("leading term", leading, area),
+        ("the package's leading term", overhead_leading_term(), leading),
+        ("next term", following, -gamma * theta * end[0] / 2 * slope),
+        ("the package's next term", overhead_next_term(), following),
+    ]
 
 
 rate, survivors, x = sp.symbols("nu E_C x", positive=True)
@@ -202,7 +193,7 @@ def exponential_overhead() -> sp.Expr:
     },
     source="section 4.3; the error the paper does not state",
 )
-def check_exponential_overhead(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
+def check_exponential_overhead(claim: Callable[[sp.Expr], sp.Expr]) -> Equations:
     """The geometric sums expanded in θ at fixed v: 1/θ, θ⁰ and θ¹ against leading, next and kink term."""
     expansion = exponential_overhead()
     # E[S²] of min(L, ℓ_C) + (L − ℓ_C)⁺/β, by its two exponential parts
@@ -210,13 +201,11 @@ def check_exponential_overhead(claim: Callable[[sp.Expr], sp.Expr]) -> Outcome:
     square += survivors * (2 * ell_C / (rate * beta) + 2 / (rate * beta) ** 2)
     leading = overhead_leading_term().subs(mean(order=2), square) * theta / gamma
     following = (overhead_next_term() + claim(rate * survivors)) / gamma / theta
-    return identities(
-        [
-            Equation("coefficient of 1/θ", expansion.coeff(x, -2) / rate**2, leading),
-            Equation("coefficient of θ⁰", expansion.coeff(x, -1), sp.S.Zero),
-            Equation("coefficient of θ", expansion.coeff(x, 0), following),
-        ]
-    )
+    return [
+        ("coefficient of 1/θ", expansion.coeff(x, -2) / rate**2, leading),
+        ("coefficient of θ⁰", expansion.coeff(x, -1), sp.S.Zero),
+        ("coefficient of θ", expansion.coeff(x, 0), following),
+    ]
 
 
 @cached

@@ -9,7 +9,7 @@ import sympy as sp
 from flint import arb, ctx
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
+from mlptsym.ledger.exact.checks import everything, identities, is_positive
 from mlptsym.ledger.paper.notation import gamma, lam
 from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.ledger.paper.setting import Setting
@@ -49,8 +49,8 @@ def check_rule(claim: sp.Expr) -> Outcome:
     scaled = {mean(): scale * mean(), mean(order=2): scale**2 * mean(order=2), lam: lam / scale}
     outcome = identities(
         [
-            Equation("(θ̂ − E[S])²", square, derived),
-            Equation("(θ̂ − E[S])² on another time scale", square.subs(scaled, simultaneous=True), scale**2 * square),
+            ("(θ̂ − E[S])²", square, derived),
+            ("(θ̂ − E[S])² on another time scale", square.subs(scaled, simultaneous=True), scale**2 * square),
         ]
     )
     # below saturation: λE[S] = 1/(1 + s)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
+from mlptsym.ledger.exact.checks import everything, is_positive
 from mlptsym.ledger.paper.notation import J, lam, t, theta
 from mlptsym.symbolic.algebra.symbols import restore_cost
 from mlptsym.symbolic.mean.response import level_terms, response_terms
@@ -61,7 +61,7 @@ def check_kinks(claim: tuple[Effect, int]) -> Outcome:
         "E[Y_{J+1}]": following.piece_mean,
         "E[Y_{J+1}²]": following.piece_square,
     }
-    effects = [Equation(f"effect on {name}", moved_down(value, t(J)), change(name)) for name, value in found.items()]
+    effects = [(f"effect on {name}", moved_down(value, t(J)), change(name)) for name, value in found.items()]
     # two levels: the effect on E[T] is −B of eq. (30), for any cost
     terms = two_level_terms()
     c = sp.Symbol("c", nonnegative=True)
@@ -73,7 +73,7 @@ def check_kinks(claim: tuple[Effect, int]) -> Outcome:
         terms.first: UpperMoment(1, theta),
         terms.second: UpperMoment(2, theta),
     }
-    effects.append(Equation("effect on E[T] for two levels", two, -terms.B.subs(place)))
+    effects.append(("effect on E[T] for two levels", two, -terms.B.subs(place)))
     waits = response_terms()
     # λX = x/(1 + x) with x free and positive: the loads of an arrival's rivals lie between 0 and 1
     odds = dict(zip((waits.work_before, waits.work), sp.symbols("x y", positive=True), strict=True))
@@ -86,9 +86,7 @@ def check_kinks(claim: tuple[Effect, int]) -> Outcome:
     jump = direction * (1 - 1 / (1 + gap))
     upward = rising and is_positive(jump)
     words = "d_j grows with each sum" if rising else "a sum lowers d_j"
-    return everything(
-        identities(effects), Outcome(upward, f"{words}; the slope jumps {'up' if upward else 'down'}", steps)
-    )
+    return everything(effects, Outcome(upward, f"{words}; the slope jumps {'up' if upward else 'down'}", steps))
 
 
 def _positive(expression: sp.Expr) -> dict[sp.Symbol, sp.Symbol]:

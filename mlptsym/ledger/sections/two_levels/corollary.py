@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import sympy as sp
 
-from mlptsym.ledger.entry import Outcome, entry
-from mlptsym.ledger.exact.checks import Equation, identities
+from mlptsym.ledger.entry import entry
+from mlptsym.ledger.exact.checks import Equations
 from mlptsym.ledger.paper.notation import S, gamma, lam, theta
 from mlptsym.ledger.sections.two_levels.quantities import TwoLevels, at_quantum
 from mlptsym.symbolic.algebra.symbols import restore_cost
@@ -36,9 +36,9 @@ def response_time(two: TwoLevels) -> sp.Expr:
         "θ left out of the last bracket": lambda: lambda two: response_time(two) - two.tail * two.odds * theta,
     },
 )
-def check_response_time(claim: Callable[[TwoLevels], sp.Expr]) -> Outcome:
+def check_response_time(claim: Callable[[TwoLevels], sp.Expr]) -> Equations:
     """Theorem 4.5 for k = 2 and linear memory."""
-    return identities([Equation("E[T(θ)]", claim(at_quantum()), two_level_response_time())])
+    return [("E[T(θ)]", claim(at_quantum()), two_level_response_time())]
 
 
 def waits(two: TwoLevels) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
@@ -61,20 +61,18 @@ Waits = Callable[[TwoLevels], tuple[sp.Expr, sp.Expr, sp.Expr]]
     lambda: waits,
     {"d_2 without λθE[S_1]": lambda: wait_without_arrivals, "ρ_2 without F̄(θ)": lambda: load_without_tail},
 )
-def check_corollary(claim: Waits) -> Outcome:
+def check_corollary(claim: Waits) -> Equations:
     """The waits of theorem 4.5 for k = 2, the load as the sum of both levels', and the lines of (29) that use them."""
     two = at_quantum()
     d_1, d_2, load = claim(two)
     place = {restore_cost(1): gamma * theta, sp.IndexedBase("t", positive=True)[1]: theta}
     average = two.mean + gamma * theta * two.tail + (1 - two.tail) * d_1 + two.tail * d_2
-    return identities(
-        [
-            Equation("d_1", d_1, waiting_time(1, 2).subs(place)),
-            Equation("d_2", d_2, waiting_time(2, 2).subs(place)),
-            Equation("ρ_1 + ρ_2", load, two.rho),
-            Equation("second line of (29)", average, response_time(two)),
-        ]
-    )
+    return [
+        ("d_1", d_1, waiting_time(1, 2).subs(place)),
+        ("d_2", d_2, waiting_time(2, 2).subs(place)),
+        ("ρ_1 + ρ_2", load, two.rho),
+        ("second line of (29)", average, response_time(two)),
+    ]
 
 
 def wait_without_arrivals(two: TwoLevels) -> tuple[sp.Expr, sp.Expr, sp.Expr]:

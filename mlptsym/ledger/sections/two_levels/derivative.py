@@ -10,7 +10,7 @@ import mpmath
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equation, agreement, everything, identities, is_positive
+from mlptsym.ledger.exact.checks import Equations, agreement, everything, identities, is_positive
 from mlptsym.ledger.exact.digits import DIGITS, ServiceLaw, value
 from mlptsym.ledger.paper.notation import gamma, lam, theta
 from mlptsym.ledger.paper.parameters import PAPER
@@ -64,7 +64,7 @@ def check_derivative(claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) 
     terms = two_level_terms()
     found = terms.derivative.subs(linear_cost(terms))
     outcome = identities(
-        with_spare_capacity(terms, Equation("T′(x)", claim(at_size(terms), terms.service_slope, terms.hazard), found))
+        with_spare_capacity(terms, ("T′(x)", claim(at_size(terms), terms.service_slope, terms.hazard), found))
     )
     folded = terms.derivative.atoms(UpperMoment) <= {mean(), mean(order=2)}
     words = "no moments but E[S] and E[S²] beside the symbols" if folded else "a moment without its symbol"
@@ -124,13 +124,11 @@ def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Ex
     },
     source="appendix A",
 )
-def check_A(claim: Part) -> Outcome:
+def check_A(claim: Part) -> Equations:
     """The part of the package's T′/F̄_L that is free of the hazard."""
     terms = two_level_terms()
-    return identities(
-        with_spare_capacity(
-            terms, Equation("A", claim(at_size(terms), terms.service_slope), terms.A.subs(linear_cost(terms)))
-        )
+    return with_spare_capacity(
+        terms, ("A", claim(at_size(terms), terms.service_slope), terms.A.subs(linear_cost(terms)))
     )
 
 
@@ -147,13 +145,11 @@ def check_A(claim: Part) -> Outcome:
     },
     source="appendix A",
 )
-def check_B(claim: Part) -> Outcome:
+def check_B(claim: Part) -> Equations:
     """The coefficient of −h_L in the package's T′/F̄_L."""
     terms = two_level_terms()
-    return identities(
-        with_spare_capacity(
-            terms, Equation("B", claim(at_size(terms), terms.service_slope), terms.B.subs(linear_cost(terms)))
-        )
+    return with_spare_capacity(
+        terms, ("B", claim(at_size(terms), terms.service_slope), terms.B.subs(linear_cost(terms)))
     )
 
 
@@ -169,14 +165,14 @@ def check_B(claim: Part) -> Outcome:
     },
     source="appendix A, where the print can be read as E[S²]",
 )
-def check_Q(claim: Callable[[TwoLevels], sp.Expr]) -> Outcome:
+def check_Q(claim: Callable[[TwoLevels], sp.Expr]) -> Equations:
     """What multiplies the first bracket of A, solved for from the package's A."""
     terms = two_level_terms()
     two, unknown = at_size(terms), sp.Symbol("Q")
     printed = part_A(two, terms.service_slope, unknown)
     rest = printed.subs(unknown, 0)
     solved = (terms.A.subs(linear_cost(terms)) - rest) / sp.diff(printed, unknown)
-    return identities(with_spare_capacity(terms, Equation("Q", claim(two), solved)))
+    return with_spare_capacity(terms, ("Q", claim(two), solved))
 
 
 def derivative(two: TwoLevels, slope: sp.Expr, hazard: sp.Expr) -> sp.Expr:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equation, everything, identities, is_positive
+from mlptsym.ledger.exact.checks import Equations, everything, identities, is_positive
 from mlptsym.ledger.paper.notation import beta
 from mlptsym.ledger.sections.two_levels.derivative import part_A, part_B
 from mlptsym.ledger.sections.two_levels.quantities import at_size, linear_cost
@@ -24,20 +24,18 @@ __all__ = ["hazard", "survivors"]
     {"β for 1/β": lambda: beta, "1 − β": lambda: 1 - beta},
     source="section 4.3, after eq. (30)",
 )
-def check_jump(claim: sp.Expr) -> Outcome:
+def check_jump(claim: sp.Expr) -> Equations:
     """The package's ratio of A/B across ℓ_C, and that nothing but the factor q′ of A jumps."""
     terms = two_level_terms()
     place = linear_cost(terms)
     slope = terms.service_slope
     left, right = (part_A(at_size(terms), value) / part_B(at_size(terms)) for value in (sp.S.One, 1 / beta))
-    return identities(
-        [
-            Equation("the package's ratio for any cost", jump_ratio(), claim),
-            Equation("A⁺/B⁺", right, claim * left),
-            Equation("A/q′ does not change with q′", sp.diff((terms.A / slope).subs(place), slope), sp.S.Zero),
-            Equation("B does not change with q′", sp.diff(terms.B, slope), sp.S.Zero),
-        ]
-    )
+    return [
+        ("the package's ratio for any cost", jump_ratio(), claim),
+        ("A⁺/B⁺", right, claim * left),
+        ("A/q′ does not change with q′", sp.diff((terms.A / slope).subs(place), slope), sp.S.Zero),
+        ("B does not change with q′", sp.diff(terms.B, slope), sp.S.Zero),
+    ]
 
 
 ratio, gap, part, survivors, hazard = sp.symbols("r delta B_part Fbar h", positive=True)
@@ -61,7 +59,7 @@ def check_strict_minimum(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
     terms = two_level_terms()
     form = survivors * part * (ratio - hazard)
     derived = {ratio: terms.A / terms.B, part: terms.B, survivors: terms.tail, hazard: terms.hazard}
-    outcome = identities([Equation("T′ = F̄_L B (A/B − h)", terms.derivative, form.subs(derived, simultaneous=True))])
+    outcome = identities([("T′ = F̄_L B (A/B − h)", terms.derivative, form.subs(derived, simultaneous=True))])
     left, right = (form.subs({ratio: value, hazard: here}, simultaneous=True) for value in (below, above))
     falls, rises = is_positive(-left), is_positive(right)
     words = f"T′ {'< 0' if falls else 'not < 0'} before ℓ_C, {'> 0' if rises else 'not > 0'} after it"
@@ -89,6 +87,6 @@ def check_kink(claim: Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]) -> Outcome
     form = claim(survivors, part, hazard).subs(beta, 1 / (1 + gap))
     upward = is_positive(form)
     return everything(
-        identities([Equation("jump of dT/dθ at ℓ_C, any cost", after - before, jump)]),
+        [("jump of dT/dθ at ℓ_C, any cost", after - before, jump)],
         Outcome(upward, "the slope jumps up" if upward else "the slope does not jump up", (Step("jump", form),)),
     )

@@ -11,13 +11,7 @@ from mlptsym.ledger.paper.notation import S, gamma, lam, theta
 from mlptsym.symbolic.mean.two_levels import TwoLevelTerms
 from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, mean, tail
 
-__all__ = [
-    "TwoLevels",
-    "at_quantum",
-    "at_size",
-    "linear_cost",
-    "with_spare_capacity",
-]
+__all__ = ["TwoLevels", "at_quantum", "at_size", "linear_cost", "with_spare_capacity"]
 
 
 @dataclass(frozen=True)
@@ -104,4 +98,4 @@ def with_spare_capacity(terms: TwoLevelTerms, *equations: Equation) -> list[Equa
             lambda node: node.is_Pow and node.exp.is_negative, lambda node: sp.expand(node.base) ** node.exp
         )
 
-    return [Equation(equation.operation, changed(equation.left), changed(equation.right)) for equation in equations]
+    return [(operation, changed(left), changed(right)) for operation, left, right in equations]

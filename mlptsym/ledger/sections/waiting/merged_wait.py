@@ -7,7 +7,7 @@ from functools import partial
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, entry
-from mlptsym.ledger.exact.checks import Claim, Equation, downward, everything, identities, written_out
+from mlptsym.ledger.exact.checks import Claim, Equations, downward, everything, identities, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.sections.waiting.merged_work import (
     lower_with_next_cost,
@@ -71,9 +71,9 @@ def printed_wait() -> sp.Expr:
         "divisor 1 − b_J": lambda: (arrival_rate * square / 2 - correction) / (1 - work),
     },
 )
-def check_merged_wait(claim: sp.Expr) -> Outcome:
+def check_merged_wait(claim: sp.Expr) -> Equations:
     """The printed solution is the root of the balance of work, with W_J = E[(S^eff)²] − 2 O_J/λ by lemma 4.3."""
-    return identities([Equation("d_J of the piecewise route", claim, wait_by_pieces())])
+    return [("d_J of the piecewise route", claim, wait_by_pieces())]
 
 
 @entry(
@@ -103,15 +103,13 @@ def check_waits_written_out(claim: Claim) -> Outcome:
     lambda: printed.overtaken,
     OVERTAKEN,
 )
-def check_overtaken(claim: Claim) -> Outcome:
+def check_overtaken(claim: Claim) -> Equations:
     """O_J = λ Σ_{r>J} E[X_{r−1} Y_r], from the last level down."""
-    return identities(
-        downward(
-            claim,
-            "O_J",
-            last=arrival_rate * product_of_pieces(last=True),
-            step=arrival_rate * product_of_pieces(last=False),
-        )
+    return downward(
+        claim,
+        "O_J",
+        last=arrival_rate * product_of_pieces(last=True),
+        step=arrival_rate * product_of_pieces(last=False),
     )
 
 
@@ -156,10 +154,10 @@ def check_last_level(claim: Claim) -> Outcome:
         "λ d_J twice": lambda: 2 * arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait,
     },
 )
-def check_balance(claim: sp.Expr) -> Outcome:
+def check_balance(claim: sp.Expr) -> Equations:
     """The wait of the other route solves the paper's balance."""
     found = claim.subs(wait, wait_by_pieces())
-    return identities([Equation("(22) at the d_J of the piecewise route", found, sp.S.Zero)])
+    return [("(22) at the d_J of the piecewise route", found, sp.S.Zero)]
 
 
 @entry(

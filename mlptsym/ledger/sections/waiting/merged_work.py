@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Claim, Equation, downward, identities, upward, written_out
+from mlptsym.ledger.exact.checks import Claim, Equations, downward, identities, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
 from mlptsym.ledger.sections.waiting.pieces import ends, places, survivors_piece
@@ -34,16 +34,14 @@ __all__ = ["lower_with_next_cost", "merged_without_costs", "remaining_unpaid", "
         "min(S, t_J) for j = k as well": lambda: lambda j, k: printed.merged_work(j, None),
     },
 )
-def check_merged_work(claim: Claim) -> Outcome:
+def check_merged_work(claim: Claim) -> Equations:
     """b_J grows by E[Y_{J+1}] from each level to the next, up to E[S_k^eff] at the last."""
-    return identities(
-        upward(
-            claim,
-            "b_J",
-            start=level_terms(1).piece_mean,
-            step=level_terms(J + 1).piece_mean,
-            last=level_terms(J + 1, last=True).piece_mean,
-        )
+    return upward(
+        claim,
+        "b_J",
+        start=level_terms(1).piece_mean,
+        step=level_terms(J + 1).piece_mean,
+        last=level_terms(J + 1, last=True).piece_mean,
     )
 
 
@@ -65,20 +63,15 @@ def check_merged_work_written_out(claim: Claim) -> Outcome:
     "v_i = E[S − t_{i−1} + Σ_{r=i−1}^{k−1} c_r 1{S > t_r} | S > t_{i−1}], i = 2 … k",
     r"v_i = \mathbb E\Bigl[S-(i-1)\theta+\sum_{r=i-1}^{k-1}c_r\mathbf 1\{S>r\theta\}\,\Big|\,S>(i-1)\theta\Bigr]",
     lambda: printed.remaining,
-    {
-        "sum from r = i": lambda: remaining_unpaid,
-        "not conditioned on S > t_{i−1}": lambda: printed.remaining_mean,
-    },
+    {"sum from r = i": lambda: remaining_unpaid, "not conditioned on S > t_{i−1}": lambda: printed.remaining_mean},
 )
-def check_remaining(claim: Claim) -> Outcome:
+def check_remaining(claim: Claim) -> Equations:
     """v_i F̄(t_{i−1}) = E[Y_i + … + Y_k], from the last level down."""
-    return identities(
-        downward(
-            lambda i, k: claim(i + 1, k) * F(i),
-            "v_{J+1} F̄(t_J)",
-            last=level_terms(J + 1, last=True).piece_mean,
-            step=level_terms(J + 1).piece_mean,
-        )
+    return downward(
+        lambda i, k: claim(i + 1, k) * F(i),
+        "v_{J+1} F̄(t_J)",
+        last=level_terms(J + 1, last=True).piece_mean,
+        step=level_terms(J + 1).piece_mean,
     )
 
 
@@ -115,12 +108,8 @@ def check_work_variable(claim: Callable[[Any], sp.Expr]) -> Outcome:
     growth = peeled(claim(J + 1) - claim(J), J + 2, J - 1)
     outcome = identities(
         [
-            Equation(
-                "mean of (19) less the first piece, at j = 1", expectation(claim(1) - piece(1), ends(1)), sp.S.Zero
-            ),
-            Equation(
-                "mean of the growth of (19) less the piece", expectation(growth - piece(J + 1), ends(J + 1)), sp.S.Zero
-            ),
+            ("mean of (19) less the first piece, at j = 1", expectation(claim(1) - piece(1), ends(1)), sp.S.Zero),
+            ("mean of the growth of (19) less the piece", expectation(growth - piece(J + 1), ends(J + 1)), sp.S.Zero),
         ]
     )
     return replace(outcome, steps=(Step("(19), growth from J to J + 1", growth), *outcome.steps))
@@ -136,15 +125,13 @@ def check_work_variable(claim: Callable[[Any], sp.Expr]) -> Outcome:
         "sum up to j": lambda: lambda j: printed.merged_occupied(j) + arrival_rate * F(j) * c(j),
     },
 )
-def check_merged_occupied(claim: Callable[[Any], sp.Expr]) -> Outcome:
+def check_merged_occupied(claim: Callable[[Any], sp.Expr]) -> Equations:
     """λE[X_J ; S > t_J], level by level: survivors of level J + 1 have its piece behind them as well."""
-    return identities(
-        upward(
-            lambda j, _: claim(j) / F(j),
-            "(20) over F̄(t_J)",
-            start=arrival_rate * survivors_piece(1) / F(1),
-            step=arrival_rate * survivors_piece(J + 1) / F(J + 1),
-        )
+    return upward(
+        lambda j, _: claim(j) / F(j),
+        "(20) over F̄(t_J)",
+        start=arrival_rate * survivors_piece(1) / F(1),
+        step=arrival_rate * survivors_piece(J + 1) / F(J + 1),
     )
 
 
@@ -158,10 +145,10 @@ def check_merged_occupied(claim: Callable[[Any], sp.Expr]) -> Outcome:
         "F̄(t_{r−1}) for F̄(t_r)": lambda: lambda r: printed.lower_occupied(r) * F(r - 1) / F(r),
     },
 )
-def check_lower_occupied(claim: Callable[[Any], sp.Expr]) -> Outcome:
+def check_lower_occupied(claim: Callable[[Any], sp.Expr]) -> Equations:
     """λE[Y_r ; S > t_r] at a symbolic r > 1."""
     r = J + 1
-    return identities([Equation("(21) at r = J + 1", claim(r), arrival_rate * survivors_piece(r))])
+    return [("(21) at r = J + 1", claim(r), arrival_rate * survivors_piece(r))]
 
 
 def remaining_unpaid(i: Any, k: Any) -> sp.Expr:

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, entry
-from mlptsym.ledger.exact.checks import Claim, Equation, everything, identities, upward, written_out
+from mlptsym.ledger.exact.checks import Claim, Equations, everything, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c
 from mlptsym.ledger.sections.waiting.merged_wait import wait
@@ -48,10 +48,10 @@ Delay = Callable[[Any, Any, Any], sp.Expr]
         "λ left out of the divisor": lambda: lambda d, a, x: (d + arrival_rate * a * x) / (1 - x),
     },
 )
-def check_total_delay(claim: Delay) -> Outcome:
+def check_total_delay(claim: Delay) -> Equations:
     """The root D of D = d_J + λ(D + a_{j−1}) E[X_{j−1}]: all arrivals until the last level begins go first."""
     derived = waiting.delay_with_new_arrivals(wait, before, interrupting)
-    return identities([Equation("total wait", claim(wait, before, interrupting), derived)])
+    return [("total wait", claim(wait, before, interrupting), derived)]
 
 
 @entry(
@@ -62,15 +62,10 @@ def check_total_delay(claim: Delay) -> Outcome:
     {"sum up to j − 1": lambda: lambda j: printed.before(j) + c(j - 1)},
     source="eq. (23)",
 )
-def check_before(claim: Callable[[Any], sp.Expr]) -> Outcome:
+def check_before(claim: Callable[[Any], sp.Expr]) -> Equations:
     """a_J from the pieces of a job that survives them."""
-    return identities(
-        upward(
-            lambda j, _: claim(j + 1),
-            "a_J",
-            start=survivors_piece(1) / F(1),
-            step=survivors_piece(J + 1) / F(J + 1),
-        )
+    return upward(
+        lambda j, _: claim(j + 1), "a_J", start=survivors_piece(1) / F(1), step=survivors_piece(J + 1) / F(J + 1)
     )
 
 
@@ -85,10 +80,10 @@ def check_before(claim: Callable[[Any], sp.Expr]) -> Outcome:
     },
     source="eq. (23)",
 )
-def check_interrupting(claim: Callable[[Any], sp.Expr]) -> Outcome:
+def check_interrupting(claim: Callable[[Any], sp.Expr]) -> Equations:
     """E[X_J] from the pieces."""
-    return identities(
-        upward(lambda j, _: claim(j + 1), "E[X_J]", start=level_terms(1).piece_mean, step=level_terms(J + 1).piece_mean)
+    return upward(
+        lambda j, _: claim(j + 1), "E[X_J]", start=level_terms(1).piece_mean, step=level_terms(J + 1).piece_mean
     )
 
 
@@ -131,10 +126,10 @@ def check_before_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome:
         "no busy periods, only the arrivals themselves": lambda: lambda d, a, x: arrival_rate * (d + a) * x,
     },
 )
-def check_delay_by_arrivals(claim: Delay) -> Outcome:
+def check_delay_by_arrivals(claim: Delay) -> Equations:
     """The total wait less d_J."""
     derived = waiting.delay_with_new_arrivals(wait, before, interrupting) - wait
-    return identities([Equation("wait for new arrivals", claim(wait, before, interrupting), derived)])
+    return [("wait for new arrivals", claim(wait, before, interrupting), derived)]
 
 
 eq_25 = entry(
@@ -155,16 +150,8 @@ eq_25 = entry(
     r"d_j = \frac{d_J + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]},\quad d_1 = d_J",
     lambda: (total_delay, printed.before, printed.interrupting),
     {
-        "a_{j−1} left out": lambda: (
-            lambda d, a, x: total_delay(d, 0, x),
-            printed.before,
-            printed.interrupting,
-        ),
-        "a_{j−1} with c_{j−1}": lambda: (
-            total_delay,
-            lambda j: printed.before(j) + c(j - 1),
-            printed.interrupting,
-        ),
+        "a_{j−1} left out": lambda: (lambda d, a, x: total_delay(d, 0, x), printed.before, printed.interrupting),
+        "a_{j−1} with c_{j−1}": lambda: (total_delay, lambda j: printed.before(j) + c(j - 1), printed.interrupting),
         "E[X_{j−1}] without costs": lambda: (total_delay, printed.before, lambda j: printed.served(j - 1)),
     },
 )
@@ -175,5 +162,5 @@ def check_job_wait(claim: tuple[Delay, Callable[[Any], sp.Expr], Callable[[Any],
         check_total_delay(delay),
         check_before(ahead),
         check_interrupting(new),
-        identities([Equation("d_1", delay(wait, ahead(1), new(1)), wait)]),
+        [("d_1", delay(wait, ahead(1), new(1)), wait)],
     )
