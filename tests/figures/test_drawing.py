@@ -291,6 +291,20 @@ class TestHazardCrossings:
         assert (np.diff(x) >= 0).all()
         assert x[-1] == pytest.approx(12 * SIZE.mean, rel=1e-15)
 
+    def test_the_grid_is_as_fine_as_the_curves_are_bent(self) -> None:
+        """Dense near zero and even beyond ℓ_C: between its points the curves are straight to half a per cent."""
+        for queue, count in ((_queue(3.0), 301), (_queue(math.inf), 150)):
+            x, ratio, _ = columns(hazard_crossings({"": {"A/B": queue}}, 12 * SIZE.mean).select(curve="A/B"))
+            threshold = min(queue.slowdown_threshold, 12 * SIZE.mean)
+            expected = threshold * (np.arange(1, 151) / 150) ** 2
+            if count == 301:
+                expected = np.append(expected, np.linspace(threshold, 12 * SIZE.mean, 151))
+            np.testing.assert_allclose(x, expected, rtol=1e-14)
+            middle, apart = (x[1:] + x[:-1]) / 2, np.diff(x) > 0
+            straight = (ratio[1:] + ratio[:-1])[apart] / 2
+            exact = two_level_terms(queue, middle[apart]).ratio
+            assert np.abs(straight - exact).max() < 5e-3 * ratio.max()
+
     def test_values_are_those_of_the_two_level_terms(self, data: FigureData) -> None:
         for panel, queues in self.panels().items():
             for label, queue in queues.items():

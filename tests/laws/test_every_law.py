@@ -193,15 +193,16 @@ def test_density_at_zero(law, at_zero):
 def test_hazard_into_the_far_tail(law):
     """f/F̄ also where F̄ is far below the smallest float."""
     density, moment = density_of(law), moment_of(law)
-    for depth in (0.1, 1.0, 10.0, 100.0, 1e4, 1e8):
+    for depth in (0.1, 1.0, 10.0, 100.0, 1e4, 1e8, 1e12, 1e18):
         x = law.mean * depth
         with reference.digits():
             tail = moment(0, mp.mpf(x))
-            if tail == 0 or mp.log10(tail) < -1e7:
-                continue  # beyond what mpmath holds
+            assert tail > 0
             expected = density(mp.mpf(x)) / tail
         error = abs(float(law.hazard(x)) / expected - 1)
-        assert error <= 1e-14 * (5 + condition(law, 0, x) / 10 if tail > 1e-290 else 10)
+        # some formulas go by log x, which is rounded to a part of itself
+        amplified = condition(law, 0, x) * (1 + abs(math.log(x))) / 10
+        assert error <= 1e-14 * (5 + amplified if tail > 1e-290 else 10)
 
 
 # --- interface

@@ -35,6 +35,23 @@ def test_parameters_out_of_range(mu: float, sigma: float) -> None:
         LogNormal(mu, sigma)
 
 
+@pytest.mark.parametrize("sigma", [0.05, 0.1, 0.3, 1.0, 2.0, 3.0])
+def test_narrow_and_wide_laws_at_every_depth(sigma: float) -> None:
+    """Hazard and moments from a billionth of the mean to 1e18 means; the condition of a moment in log x is its hazard."""
+    law = LogNormal(0.0, sigma)
+    for depth in (1e-9, 0.5, 1.0, 2.0, 1e2, 1e6, 1e12, 1e18):
+        x = law.mean * depth
+        with digits():
+            moments = [moment_of(law)(n, mp.mpf(x)) for n in range(4)]
+            hazard = density(mp.mpf(0), mp.mpf(sigma))(mp.mpf(x)) / moments[0]
+        amplified = 1e-15 * (10 + float(x * hazard) * (1 + abs(math.log(x))))
+        if hazard > 1e-290:
+            assert float(law.hazard(x)) == pytest.approx(float(hazard), rel=10 * amplified)
+        for order, moment_here in enumerate(moments):
+            if moment_here > 1e-290:
+                assert float(law.upper_moment(order, x)) == pytest.approx(float(moment_here), rel=amplified)
+
+
 def test_tail_far_out() -> None:
     """37 standard deviations: P(L > x) is of order 1e-300, and a rewriting of erfc(−z) would have left nothing."""
     law = LogNormal(5, 0.9)
