@@ -340,6 +340,32 @@ def test_the_empirical_optimum_of_two_levels_is_exact() -> None:
     assert best.mean_response_time <= times.min() * (1 + 1e-14)
 
 
+@pytest.mark.parametrize(
+    ("levels", "mass", "others", "counts", "rate"),
+    [
+        (4, 6.239196710975288, (1.928087928958852, 145.86637796995646), (8, 3, 1), 0.06319963374415967),
+        (7, 3.4048196248639555, (0.5515550013010592, 111.44921717408535), (8, 3, 2), 0.05051892953969541),
+        (8, 7.957474117081809, (0.9901878899647701, 117.05926242644034), (5, 1, 3), 0.018474964398602294),
+    ],
+)
+def test_the_best_jump_is_reached_where_rounding_falls_short_of_it(levels, mass, others, counts, rate) -> None:
+    """Jobs of size b complete in level m = k − 1 at θ = b/m, but not at that quotient as a double: m·fl(b/m) < b."""
+    m = levels - 1
+    assert m * (mass / m) < mass
+    sizes = np.repeat([others[0], mass, others[1]], counts)
+    queue = mq.Queue(mq.Empirical(sizes), rate)
+    best = optimal_quantum(queue, levels)
+    assert best.kind == "kink"
+    assert best.quantum == pytest.approx(mass / m, rel=1e-14)
+    assert m * best.quantum >= mass
+    short, at, beyond = (
+        mq.mean_response_time(queue, mq.MLPT(quantum=quantum, levels=levels))
+        for quantum in (mass / m, best.quantum, mass / m * (1 + 1e-9))
+    )
+    assert best.mean_response_time == at == pytest.approx(beyond, rel=1e-7)
+    assert short > at * 1.001
+
+
 def test_many_point_masses_and_levels_still_give_an_answer() -> None:
     samples = np.exp(np.random.default_rng(3).normal(5, 0.9, 100_000))
     queue = mq.Queue(
