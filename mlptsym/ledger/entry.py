@@ -95,15 +95,14 @@ def entry(
     statement: str,
     latex: str,
     claim: Callable[[], Any],
-    variants: Mapping[str, Callable[[], Any]],
-    *,
+    *variants: tuple[str, Callable[[], Any]],
     source: str = "",
     method: Method = "proof",
     given: tuple[Any, ...] = (),
 ) -> Callable[[Callable[..., Any]], Check]:
     """Make the function below the check of an entry; it returns an `Outcome`, or equations that have to hold.
 
-    ``given`` goes in front of the claim.  The source is read from the name where this is that of an equation, a lemma,
+    ``variants`` are wrong ones: what is altered, in words, and what builds the altered statement.  ``given`` goes in front of the claim.  The source is read from the name where this is that of an equation, a lemma,
     a corollary or a theorem.
     """
 
@@ -114,7 +113,7 @@ def entry(
         def decide(stated: Any) -> Outcome:
             return check(*given, stated)
 
-        made = Entry(name, statement, latex, source or _source(name), claim, decide, variants, method)
+        made = Entry(name, statement, latex, source or _source(name), claim, decide, dict(variants), method)
         return Check(check.function, (made, *check.entries))
 
     return decided

@@ -74,12 +74,7 @@ def decide_stays_stable(evidence: Evidence, stated: str) -> Finding:
         for k, result in zip(LEVELS, results[1:3], strict=True)
     )
     reason = f"with {stated}, at ρ₀ = {words}: ρ^eff {'stays below' if right else 'reaches'} 1"
-    return Finding.of(
-        f"{theory} at ρ₀ = {words}",
-        f"{simulated} at ρ₀ = {LOADS[-1]:g}",
-        right,
-        reason,
-    )
+    return Finding.of(f"{theory} at ρ₀ = {words}", f"{simulated} at ρ₀ = {LOADS[-1]:g}", right, reason)
 
 
 def load_claims(evidence: Evidence) -> tuple[PaperClaim, ...]:

@@ -48,17 +48,7 @@ DIGITS = 12
 LONGEST_ENDS = 1000
 WIDEST = 240
 """Characters of LaTeX beyond which an equation is set on two lines."""
-LEAVES = (
-    sp.Symbol,
-    sp.Indexed,
-    UpperMoment,
-    Density,
-    Indicator,
-    AppliedUndef,
-    sp.Derivative,
-    sp.Subs,
-    sp.Integral,
-)
+LEAVES = (sp.Symbol, sp.Indexed, UpperMoment, Density, Indicator, AppliedUndef, sp.Derivative, sp.Subs, sp.Integral)
 
 
 @dataclass(frozen=True)

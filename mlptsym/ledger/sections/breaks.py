@@ -31,7 +31,8 @@ def kink(levels: Levels, index: int) -> sp.Expr:
     "∂E[T]/∂t_J falls by d_{J+1} − d_J + c_Jξ_{J+1} + c_J²W for each unit of the density of S at t_J",
     r"\frac{\partial^2\,\mathbb E[T]}{\partial f_S(t_J)\,\partial t_J} = -(d_{J+1} - d_J + c_J\xi_{J+1} + c_J^2W)",
     lambda: kink,
-    {"without the cost": lambda: _without_cost, "E[T] rises with the density": lambda: _rising},
+    ("without the cost", lambda: _without_cost),
+    ("E[T] rises with the density", lambda: _rising),
     source="beyond the paper; theorem 4.5",
 )
 def check_kink(claim: Kink) -> Outcome | Equations:
@@ -62,7 +63,8 @@ def mass_at(mass: sp.Symbol, place: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]
     "two levels: where S = t has a positive probability, E[T] falls to its value at t as the boundary comes to t",
     r"\lim_{u\uparrow t}\mathbb E[T(u)] > \mathbb E[T(t)]\ \text{if}\ P(S = t) > 0",
     lambda: mass_at,
-    {"the mass counted as beyond t on both sides": lambda: _no_mass, "its service left out": lambda: _tail_only},
+    ("the mass counted as beyond t on both sides", lambda: _no_mass),
+    ("its service left out", lambda: _tail_only),
     source="beyond the paper; theorem 4.5 for two levels",
 )
 def check_jump(claim: Mass) -> Outcome:

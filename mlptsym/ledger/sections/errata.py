@@ -48,10 +48,8 @@ half = sp.Rational(1, 2)
     r"\rho_k^{\mathrm{eff}} - \rho_0 = \lambda\sum_{r=1}^{k-1}c_r\bar F(t_r) > 0"
     r"\iff c_r\bar F(t_r)>0\ \text{for some } r",
     lambda: lambda case: case.startswith("c_r > 0"),
-    {
-        "whenever it preempts, as printed": lambda: lambda case: not case.startswith("F̄"),
-        "never": lambda: lambda case: False,
-    },
+    ("whenever it preempts, as printed", lambda: lambda case: not case.startswith("F̄")),
+    ("never", lambda: lambda case: False),
     source="section 3: 'any policy that preempts with positive probability has a smaller stability region'",
 )
 def check_smaller_region(claim: Smaller) -> Outcome:
@@ -82,7 +80,7 @@ def check_smaller_region(claim: Smaller) -> Outcome:
     "E[L] is 53 for Exp(1/53) and 51.68 for LogNorm(3.1, 1.3)",
     r"\mathbb E[L] = e^{\mu+\sigma^2/2} = e^{3.945} = 51.68",
     lambda: (53, fmpq(5168, 100)),
-    {"53 for both": lambda: (53, fmpq(53))},
+    ("53 for both", lambda: (53, fmpq(53))),
     source="figure 2, which states 53 for both",
     method="enclosure",
 )
@@ -108,7 +106,7 @@ def check_figure_means(claim: tuple[int, Any]) -> Outcome:
     "the log-normal law has the larger E[(L − ℓ_C)⁺], as printed and scaled to the mean 53 alike",
     r"\mathbb E[(L_{\mathrm{LogNorm}}-\ell_C)^+] > \mathbb E[(L_{\mathrm{Exp}}-\ell_C)^+],\quad \ell_C = 256/3.75",
     lambda: 1,
-    {"the smaller": lambda: -1},
+    ("the smaller", lambda: -1),
     source="section 3, reading of figure 2",
     method="enclosure",
 )
@@ -145,10 +143,8 @@ Orders = tuple[sp.Rational, sp.Rational]
     " finite",
     r"a_J\mathbb E[Y_{J+1}]\sim J^{-1/2},\quad \mathbb E[Y_{J+1}^2]\sim J^{-3/2}",
     lambda: ((-half, -3 * half), False, True),
-    {
-        "E[(S^eff)²] finite": lambda: ((-half, -3 * half), True, True),
-        "both sums infinite": lambda: ((-half, -half), False, False),
-    },
+    ("E[(S^eff)²] finite", lambda: ((-half, -3 * half), True, True)),
+    ("both sums infinite", lambda: ((-half, -half), False, False)),
     source="eq. (15)",
     given=(sp.Rational(7, 2),),
 )
@@ -189,7 +185,8 @@ def check_infinite_square(shape: sp.Rational, claim: tuple[Orders, bool, bool]) 
     "k = ∞, P(S > t) = (1 + t)^(−3/2), linear cost: E[S] is finite, E[S^eff] infinite for every θ",
     r"c_J\bar F(t_J)\sim J^{-1/2}",
     lambda: (3 * half, -half, False),
-    {"finite": lambda: (3 * half, -half, True), "falls as J^(−3/2)": lambda: (3 * half, -3 * half, True)},
+    ("finite", lambda: (3 * half, -half, True)),
+    ("falls as J^(−3/2)", lambda: (3 * half, -3 * half, True)),
     source="section 4.2: optimising θ brings the stability region arbitrarily close to that of FCFS",
 )
 def check_infinite_overhead(claim: tuple[sp.Rational, sp.Rational, bool]) -> Outcome:
@@ -213,7 +210,7 @@ def check_infinite_overhead(claim: tuple[sp.Rational, sp.Rational, bool]) -> Out
     "cost by tokens, c = γ q⁻¹(t): A = q′A_0 + γA_1, so A/B jumps by less than 1/β at ℓ_C",
     r"A(\ell_C^+) = \frac1\beta A_0 + \gamma A_1 \ne \frac1\beta A(\ell_C^-)",
     lambda: lambda jumping, constant: jumping / beta + constant,
-    {"A jumps by 1/β": lambda: lambda jumping, constant: (jumping + constant) / beta},
+    ("A jumps by 1/β", lambda: lambda jumping, constant: (jumping + constant) / beta),
     source="eqs. (4), (8): attained service is measured in S, memory in tokens",
 )
 def check_token_cost(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:
@@ -254,7 +251,8 @@ def slope_signs() -> list[arb]:
     "two levels, ℓ_C = 7E[L]: E[T] rises from θ = 0, falls, rises, falls and has a second local minimum at ℓ_C",
     r"\operatorname{sgn}T'(x) = +,-,+,-,+,+\quad\text{at } x/\mathbb E[L] = 0.2,\,2,\,5.5,\,6.9,\,7.1,\,30",
     lambda: (1, -1, 1, -1, 1, 1),
-    {"one minimum, at ℓ_C": lambda: (1, -1, -1, -1, 1, 1), "one minimum, before ℓ_C": lambda: (1, -1, 1, 1, 1, 1)},
+    ("one minimum, at ℓ_C", lambda: (1, -1, -1, -1, 1, 1)),
+    ("one minimum, before ℓ_C", lambda: (1, -1, 1, 1, 1, 1)),
     source="section 4.3: 'E[T(θ)] is in general not convex'",
     method="enclosure",
 )
@@ -288,7 +286,8 @@ def responses() -> dict[str, arb]:
     "at ℓ_C = 7E[L] the jump makes ℓ_C a strict local minimum, but x = 4.52E[L] is better",
     r"\mathbb E[T(4.52\,\mathbb E[L])] < \mathbb E[T(\ell_C)] < \mathbb E[T_{\mathrm{FCFS}}],\quad \ell_C = 7\mathbb E[L]",
     lambda: ("4.52E[L]", "7E[L] = ℓ_C", "FCFS"),
-    {"ℓ_C is best": lambda: ("7E[L] = ℓ_C", "4.52E[L]", "FCFS"), "FCFS is best": lambda: ("FCFS", "4.52E[L]")},
+    ("ℓ_C is best", lambda: ("7E[L] = ℓ_C", "4.52E[L]", "FCFS")),
+    ("FCFS is best", lambda: ("FCFS", "4.52E[L]")),
     source="eq. (32) with b = 7",
     method="enclosure",
 )

@@ -40,10 +40,8 @@ def efficiency_as_printed() -> sp.Expr:
     "J(a, Δ) = P(S − a ≤ Δ | S > a) / E[min(S − a, Δ) | S > a]",
     r"J(a,\Delta) = \frac{P(S-a\le\Delta\mid S>a)}{\mathbb E[\min\{S-a,\Delta\}\mid S>a]}",
     efficiency_as_printed,
-    {
-        "min(S, Δ)": lambda: (tail(a) - tail(b)) / (integral(service, a, b) + quantum * tail(b)),
-        "P(S > a + Δ)": lambda: tail(b) / served_as_printed(),
-    },
+    ("min(S, Δ)", lambda: (tail(a) - tail(b)) / (integral(service, a, b) + quantum * tail(b))),
+    ("P(S > a + Δ)", lambda: tail(b) / served_as_printed()),
     source="section 4.1",
 )
 def check_efficiency(claim: sp.Expr) -> Equations:
@@ -57,10 +55,8 @@ def check_efficiency(claim: sp.Expr) -> Equations:
     r"\frac{\partial J}{\partial\Delta} = \frac{\bar F(a+\Delta)}{\mathbb E[\min\{S-a,\Delta\};S>a]}"
     r"\bigl(h(a+\Delta)-J(a,\Delta)\bigr)",
     lambda: lambda hazard, efficiency: hazard - efficiency,
-    {
-        "h(a) for h(a + Δ)": lambda: lambda hazard, efficiency: gittins.hazard(a) - efficiency,
-        "J − h": lambda: lambda hazard, efficiency: efficiency - hazard,
-    },
+    ("h(a) for h(a + Δ)", lambda: lambda hazard, efficiency: gittins.hazard(a) - efficiency),
+    ("J − h", lambda: lambda hazard, efficiency: efficiency - hazard),
     source="section 4.1, behind lemma 4.1",
 )
 def check_slope(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:
@@ -91,12 +87,10 @@ weibull = below_one / scale * (a / scale) ** (below_one - 1)
     "strictly decreasing hazard: G(a) = h(a), Δ*(a) = 0, and tied jobs swap at unbounded cost if c(a) > 0",
     r"h\ \text{strictly decreasing}\Rightarrow G(a)=h(a),\ \Delta^*(a)=0,\ \lim_{\Delta\to0}\frac{w}{\Delta}c(a)=\infty",
     lambda: lemma,
-    {
-        "increasing hazard": lambda: replace(lemma, later=hazard_a + gap),
-        "constant hazard": lambda: replace(lemma, later=hazard_a),
-        "G(a) = h(a + Δ)": lambda: replace(lemma, index="b"),
-        "c(a) = 0": lambda: replace(lemma, cost=sp.S.Zero),
-    },
+    ("increasing hazard", lambda: replace(lemma, later=hazard_a + gap)),
+    ("constant hazard", lambda: replace(lemma, later=hazard_a)),
+    ("G(a) = h(a + Δ)", lambda: replace(lemma, index="b")),
+    ("c(a) = 0", lambda: replace(lemma, cost=sp.S.Zero)),
 )
 def check_lemma(claim: Claim) -> Outcome:
     """h(a)E[min(S − a, Δ) ; S > a] − P(a < S ≤ a + Δ) is 0 at Δ = 0 and grows as F̄(b)(h(a) − h(b)), b = a + Δ.
@@ -132,14 +126,8 @@ def check_lemma(claim: Claim) -> Outcome:
     "G(a) is h(a), h(a + Δ) at a stationary Δ, or F̄(a)/E[S − a ; S > a]",
     r"G(a)\in\Bigl\{h(a),\ h(a+\Delta^*),\ \frac{\bar F(a)}{\mathbb E[S-a;S>a]}\Bigr\}",
     lambda: (gittins.hazard(a), gittins.hazard(b), tail(a) / integral(service - a, a)),
-    {
-        "E[S ; S > a] in the last": lambda: (gittins.hazard(a), gittins.hazard(b), tail(a) / integral(service, a)),
-        "h(a) where J is stationary": lambda: (
-            gittins.hazard(a),
-            gittins.hazard(a),
-            tail(a) / integral(service - a, a),
-        ),
-    },
+    ("E[S ; S > a] in the last", lambda: (gittins.hazard(a), gittins.hazard(b), tail(a) / integral(service, a))),
+    ("h(a) where J is stationary", lambda: (gittins.hazard(a), gittins.hazard(a), tail(a) / integral(service - a, a))),
     source="section 4.1",
 )
 def check_candidates(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Equations:
@@ -167,10 +155,8 @@ Cases = Sequence[tuple[str, dict[str, sp.Expr], sp.Expr, sp.Expr]]
         ("Lomax", {}, shape / (a + scale), sp.S.Zero),
         ("Weibull", {"shape": below_one}, weibull, sp.S.Zero),
     ),
-    {
-        "exponential with Δ* = 0": lambda: (("Exponential", {}, rate, sp.S.Zero),),
-        "Lomax with the index at age 0": lambda: (("Lomax", {}, shape / scale, sp.S.Zero),),
-    },
+    ("exponential with Δ* = 0", lambda: (("Exponential", {}, rate, sp.S.Zero),)),
+    ("Lomax with the index at age 0", lambda: (("Lomax", {}, shape / scale, sp.S.Zero),)),
     source="section 4.1, closed cases",
 )
 def check_closed_cases(claim: Cases) -> Outcome:
@@ -201,7 +187,8 @@ def check_closed_cases(claim: Cases) -> Outcome:
     "the hazard of S falls by the factor β at ℓ_C: the slowdown alone makes an exponential L a falling hazard",
     r"h_S(\ell_C^+) = \beta\,h_S(\ell_C^-)",
     lambda: slowdown_factor,
-    {"1/β": lambda: 1 / slowdown_factor, "no jump": lambda: sp.S.One},
+    ("1/β", lambda: 1 / slowdown_factor),
+    ("no jump", lambda: sp.S.One),
     source="from eq. (3), for lemma 4.1",
 )
 def check_hazard_jump(claim: sp.Expr) -> Equations:
@@ -215,7 +202,8 @@ def check_hazard_jump(claim: sp.Expr) -> Equations:
     " not apply at low ages",
     r"h_L'(x) > 0,\quad 1\le x\le 110",
     lambda: (1, arb(1), arb(110)),
-    {"falling there": lambda: (-1, arb(1), arb(110)), "rising up to 400": lambda: (1, arb(1), arb(400))},
+    ("falling there", lambda: (-1, arb(1), arb(110))),
+    ("rising up to 400", lambda: (1, arb(1), arb(400))),
     source="section 5 against lemma 4.1",
     method="enclosure",
 )
@@ -224,7 +212,7 @@ def check_hazard_jump(claim: sp.Expr) -> Equations:
     "beyond x = 125 the same hazard falls (shown up to 10⁵): there lemma 4.1 applies",
     r"h_L'(x) < 0,\quad 125\le x\le 10^5",
     lambda: (-1, arb(125), arb(10**5)),
-    {"from 100 on": lambda: (-1, arb(100), arb(10**5))},
+    ("from 100 on", lambda: (-1, arb(100), arb(10**5))),
     source="section 5 against lemma 4.1",
     method="enclosure",
 )

@@ -140,11 +140,9 @@ def direct(index: int, count: int, discipline: Discipline = RESTORING) -> sp.Exp
     r"\frac{\partial\,\mathbb E[T]}{\partial t_J} = \frac{\partial}{\partial t_J}\Bigl(\sum_{r=J}^{J+1}\bigl(p_rd_r"
     r" + \xi_r\mathbb E[Y_r] + W\mathbb E[Y_r^2]\bigr) + \alpha_{J+1}a_J + \chi_Ja_{J+1}\Bigr)",
     lambda: ADJOINTS,
-    {
-        "no adjoint of E[X_{j−1}]": lambda: {**ADJOINTS, "xi": partial(_without, "work_before")},
-        "no adjoint of the crossings": lambda: {**ADJOINTS, "xi": partial(_without, "crossings")},
-        "χ from level J + 1 on": lambda: {**ADJOINTS, "chi": lambda all_, r: cost_adjoint(all_, r - 1)},
-    },
+    ("no adjoint of E[X_{j−1}]", lambda: {**ADJOINTS, "xi": partial(_without, "work_before")}),
+    ("no adjoint of the crossings", lambda: {**ADJOINTS, "xi": partial(_without, "crossings")}),
+    ("χ from level J + 1 on", lambda: {**ADJOINTS, "chi": lambda all_, r: cost_adjoint(all_, r - 1)}),
     source="beyond the paper; theorem 4.5",
 )
 def check_gradient(claim: dict[str, Adjoint]) -> Equations:
@@ -215,10 +213,8 @@ def _equal_quanta(count: int) -> dict[sp.Expr, sp.Expr]:
     r"\frac{d\,\mathbb E[T]}{d\theta} = \sum_r\frac{d\,\mathbb E[Y_r]}{d\theta}"
     r" + \sum_j\Bigl(\frac{dp_j}{d\theta}d_j + p_j\frac{dd_j}{d\theta}\Bigr)",
     lambda: chain,
-    {
-        "the squares held fixed": lambda: partial(_holding, "squares"),
-        "a_{j−1} held fixed": lambda: partial(_holding, "before"),
-    },
+    ("the squares held fixed", lambda: partial(_holding, "squares")),
+    ("a_{j−1} held fixed", lambda: partial(_holding, "before")),
     source="beyond the paper; theorem 4.5",
 )
 def check_quantum(claim: Chain) -> Equations:
@@ -252,11 +248,9 @@ def over_a_level(terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     r"\mathbb E[Y_n^2] = \int_0^1\bigl(2(c+v\theta)\,\theta\bar F((n-1+v)\theta)"
     r" + c^2\bar F((n-1)\theta)\bigr)dv",
     lambda: over_a_level,
-    {
-        "without the restore cost": lambda: partial(_with_cost, 0, sp.S.Zero),
-        "the restore cost of the next level": lambda: partial(_with_cost, 0, quantum),
-        "state is moved out at no cost": lambda: partial(_with_cost, 1, sp.S.Zero),
-    },
+    ("without the restore cost", lambda: partial(_with_cost, 0, sp.S.Zero)),
+    ("the restore cost of the next level", lambda: partial(_with_cost, 0, quantum)),
+    ("state is moved out at no cost", lambda: partial(_with_cost, 1, sp.S.Zero)),
     source="beyond the paper; how far levels keep their digits",
 )
 def check_level_integrals(claim: Integrands) -> Outcome | Equations:
@@ -316,10 +310,8 @@ def check_level_integrals(claim: Integrands) -> Outcome | Equations:
     "the density of S = q(L) at q(x) is that of L at x times the service rate",
     r"f_S(q(x)) = \mu(x)\,f_L(x)",
     lambda: lambda density, rate: density * rate,
-    {
-        "divided by the rate": lambda: lambda density, rate: density / rate,
-        "the density of L": lambda: lambda density, _: density,
-    },
+    ("divided by the rate", lambda: lambda density, rate: density / rate),
+    ("the density of L", lambda: lambda density, _: density),
     source="beyond the paper; from eqs. (2) and (3)",
 )
 def check_service_density(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:

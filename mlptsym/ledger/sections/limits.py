@@ -29,10 +29,8 @@ Formula = Callable[[sp.Expr, sp.Expr], sp.Expr]
     "k = 1: Pollaczek–Khinchine, E[T] = E[S] + λE[S²]/(2(1 − λE[S]))",
     r"\mathbb E[T] = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\lambda\mathbb E[S])}",
     lambda: pollaczek_khinchine,
-    {
-        "E[S²] not halved": lambda: lambda m, s: m + lam * s / (1 - lam * m),
-        "E[S]² for E[S²]": lambda: lambda m, s: pollaczek_khinchine(m, m**2),
-    },
+    ("E[S²] not halved", lambda: lambda m, s: m + lam * s / (1 - lam * m)),
+    ("E[S]² for E[S²]", lambda: lambda m, s: pollaczek_khinchine(m, m**2)),
     source="section 3; Kleinrock, Queueing Systems I, section 5.6",
 )
 def check_one_level(claim: Formula) -> Equations:
@@ -59,10 +57,8 @@ epsilon, far = sp.symbols("epsilon eta", positive=True)
     r"\lim_{\theta\to\infty}\mathbb E[T_{\mathrm{MLPT}(\theta,k)}]"
     r" = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\rho_0)}",
     lambda: Vanishing(pollaczek_khinchine),
-    {
-        "costs that grow as (rθ)²": lambda: Vanishing(pollaczek_khinchine, 2),
-        "E[S²] not halved": lambda: Vanishing(lambda m, s: m + lam * s / (1 - lam * m)),
-    },
+    ("costs that grow as (rθ)²", lambda: Vanishing(pollaczek_khinchine, 2)),
+    ("E[S²] not halved", lambda: Vanishing(lambda m, s: m + lam * s / (1 - lam * m))),
     source="section 4.2, after theorem 4.5",
 )
 def check_large_quantum(claim: Vanishing) -> Outcome:
@@ -138,10 +134,8 @@ def foreground_background(first: sp.Expr, second: sp.Expr) -> sp.Expr:
     r"\mathbb E[T\mid S=u] = \frac{\lambda\mathbb E[\min(S,u)^2]}{2(1-\lambda\mathbb E[\min(S,u)])^2}"
     r" + \frac{u}{1-\lambda\mathbb E[\min(S,u)]}",
     lambda: foreground_background,
-    {
-        "divisor not squared": lambda: lambda m, s: (lam * s / 2 + age) / (1 - lam * m),
-        "E[min(S, u)²] not halved": lambda: lambda m, s: foreground_background(m, 2 * s),
-    },
+    ("divisor not squared", lambda: lambda m, s: (lam * s / 2 + age) / (1 - lam * m)),
+    ("E[min(S, u)²] not halved", lambda: lambda m, s: foreground_background(m, 2 * s)),
     source="Kleinrock, Queueing Systems II, section 4.6",
 )
 def check_foreground_background(claim: Formula) -> Equations:
@@ -186,7 +180,8 @@ def collapsed(expression: sp.Expr, cost: sp.Expr, levels: int) -> sp.Expr:
     r"\lim_{\theta\to0}\mathbb E[T_{\mathrm{MLPT}(\theta,k)}] = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\rho_0)},"
     r"\quad k<\infty,\ g(0)=0",
     lambda: pollaczek_khinchine,
-    {"E[S²] not halved": lambda: lambda m, s: m + lam * s / (1 - lam * m), "no wait": lambda: lambda m, s: m},
+    ("E[S²] not halved", lambda: lambda m, s: m + lam * s / (1 - lam * m)),
+    ("no wait", lambda: lambda m, s: m),
     source="section 4.2, after theorem 4.5; section 5, figure 6",
 )
 def check_no_quantum(claim: Formula) -> Equations:
@@ -215,7 +210,8 @@ def check_no_quantum(claim: Formula) -> Equations:
     r"k=2:\ S\to S+\gamma g(0);\quad k=3:\ d_3 = \frac{\lambda\mathbb E[(S+2c_0)^2]/(2(1-\rho_3)) + \lambda c_0^2}"
     r"{1-\lambda c_0},\ c_0=\gamma g(0)",
     lambda: {2: longer(shift), 3: three_levels()},
-    {"FCFS of S": lambda: {2: longer(0)}, "three levels: FCFS of S + 2c_0": lambda: {3: longer(2 * shift)}},
+    ("FCFS of S", lambda: {2: longer(0)}),
+    ("three levels: FCFS of S + 2c_0", lambda: {3: longer(2 * shift)}),
     source="section 4.2, after theorem 4.5, where g(0) = 0 is taken for granted",
 )
 def check_no_quantum_with_cost(claim: dict[int, sp.Expr]) -> Equations:

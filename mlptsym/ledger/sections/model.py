@@ -27,10 +27,8 @@ t, u, capacity, step = sp.symbols("t u C delta", positive=True)
     "M_n(t) = E[S^n ; S > t]: dM_n/dt = −t^n f(t), M_0(0) = 1, M_n(∞) = 0",
     r"\frac{d}{dt}M_n(t) = -t^nf(t),\quad M_0(0)=1,\quad M_n(\infty)=0",
     lambda: lambda n: -(t**n) * Density(t),
-    {
-        "one power too many": lambda: lambda n: -(t ** (n + 1)) * Density(t),
-        "rising": lambda: lambda n: t**n * Density(t),
-    },
+    ("one power too many", lambda: lambda n: -(t ** (n + 1)) * Density(t)),
+    ("rising", lambda: lambda n: t**n * Density(t)),
     source="definition; the moments every other statement is written in",
 )
 def check_upper_moments(claim: Callable[[int], sp.Expr]) -> Equations:
@@ -67,11 +65,9 @@ def piecewise() -> Pieces:
     "E of a function of S that is a polynomial between boundaries is the sum of ∫ p f over the intervals",
     r"\mathbb E[\varphi(S)] = \sum_i\int_{t_{i-1}}^{t_i}p_i(s)f(s)\,ds",
     piecewise,
-    {
-        "min(S, t) beyond t is S": lambda: ((sp.Min(S, t), [(0, sp.oo, S)]),),
-        "1{S > t} squared counts twice": lambda: ((Indicator(S, t) ** 2, [(t, sp.oo, 2)]),),
-        "1{S > t} is one below t": lambda: ((Indicator(S, t), [(0, t, 1)]),),
-    },
+    ("min(S, t) beyond t is S", lambda: ((sp.Min(S, t), [(0, sp.oo, S)]),)),
+    ("1{S > t} squared counts twice", lambda: ((Indicator(S, t) ** 2, [(t, sp.oo, 2)]),)),
+    ("1{S > t} is one below t", lambda: ((Indicator(S, t), [(0, t, 1)]),)),
     source="definition",
 )
 def check_expectation(claim: Pieces) -> Equations:
@@ -99,10 +95,8 @@ def check_expectation(claim: Pieces) -> Equations:
     "M(t) = g(a): g(a) = αa grows to C at ℓ_C = C/α; every memory law is non-decreasing",
     r"M(t) = g(a_j(t)),\quad g(a)=\alpha a,\quad \ell_C = C/\alpha",
     lambda: (linear().parameters[0] * age, capacity / linear().parameters[0]),
-    {
-        "ℓ_C = αC": lambda: (linear().parameters[0] * age, capacity * linear().parameters[0]),
-        "g(a) = α": lambda: (linear().parameters[0], capacity / linear().parameters[0]),
-    },
+    ("ℓ_C = αC", lambda: (linear().parameters[0] * age, capacity * linear().parameters[0])),
+    ("g(a) = α", lambda: (linear().parameters[0], capacity / linear().parameters[0])),
 )
 def check_memory(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     """The package's linear law, the age at which it reaches C; each of its laws rises, below a line that it touches."""
@@ -132,10 +126,8 @@ def check_memory(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     "the service rate is 1 while M(t) < C and β from M(t) = C on",
     r"\mu(t) = \begin{cases}1 & M(t)<C\\ \beta & M(t)\ge C\end{cases}",
     lambda: sp.Piecewise((1, age < ell_C), (beta, True)),
-    {
-        "β only beyond C": lambda: sp.Piecewise((1, age <= ell_C), (beta, True)),
-        "rates exchanged": lambda: sp.Piecewise((beta, age < ell_C), (1, True)),
-    },
+    ("β only beyond C", lambda: sp.Piecewise((1, age <= ell_C), (beta, True))),
+    ("rates exchanged", lambda: sp.Piecewise((beta, age < ell_C), (1, True))),
 )
 def check_rate(claim: sp.Expr) -> Equations:
     """The package's rate before, at and after ℓ_C."""
@@ -150,11 +142,9 @@ def check_rate(claim: sp.Expr) -> Equations:
     "S = L + (1/β − 1)(L − ℓ_C)⁺",
     r"S = L + \Bigl(\frac1\beta-1\Bigr)(L-\ell_C)^+",
     lambda: service_as_printed,
-    {
-        "1/β for 1/β − 1": lambda: lambda x: x + sp.Max(x - ell_C, 0) / beta,
-        "1 − β for 1/β − 1": lambda: lambda x: x + (1 - beta) * sp.Max(x - ell_C, 0),
-        "(ℓ_C − L)⁺": lambda: lambda x: x + (1 / beta - 1) * sp.Max(ell_C - x, 0),
-    },
+    ("1/β for 1/β − 1", lambda: lambda x: x + sp.Max(x - ell_C, 0) / beta),
+    ("1 − β for 1/β − 1", lambda: lambda x: x + (1 - beta) * sp.Max(x - ell_C, 0)),
+    ("(ℓ_C − L)⁺", lambda: lambda x: x + (1 / beta - 1) * sp.Max(ell_C - x, 0)),
 )
 def check_service_time(claim: Callable[[sp.Expr], sp.Expr]) -> Equations:
     """The package's q(L), its inverse, and its slope as the reciprocal of the rate (2), on both sides of ℓ_C."""
@@ -183,7 +173,8 @@ def service_as_printed(work: sp.Expr) -> sp.Expr:
     "c(a) = γ g(a)",
     r"c(a) = \gamma g(a)",
     lambda: gamma * linear().parameters[0] * age,
-    {"(1 − γ) g(a)": lambda: (1 - gamma) * linear().parameters[0] * age, "γ for γ g(a)": lambda: gamma},
+    ("(1 − γ) g(a)", lambda: (1 - gamma) * linear().parameters[0] * age),
+    ("γ for γ g(a)", lambda: gamma),
 )
 def check_restore_cost(claim: sp.Expr) -> Equations:
     """The package's c(a) for the linear law."""
@@ -200,10 +191,8 @@ def mean_as_printed() -> sp.Expr:
     "E[S] = E[L] + (1/β − 1) ∫_{ℓ_C}^∞ (ℓ − ℓ_C) f_L(ℓ) dℓ",
     r"\mathbb E[S] = \mathbb E[L] + \Bigl(\frac1\beta-1\Bigr)\int_{\ell_C}^\infty(\ell-\ell_C)f_L(\ell)\,d\ell",
     mean_as_printed,
-    {
-        "∫ ℓ f": lambda: mean(L) + (1 / beta - 1) * integral(L, ell_C, variable=L),
-        "1/β for 1/β − 1": lambda: mean(L) + integral(L - ell_C, ell_C, variable=L) / beta,
-    },
+    ("∫ ℓ f", lambda: mean(L) + (1 / beta - 1) * integral(L, ell_C, variable=L)),
+    ("1/β for 1/β − 1", lambda: mean(L) + integral(L - ell_C, ell_C, variable=L) / beta),
 )
 def check_mean(claim: sp.Expr) -> Equations:
     """E[q(L)] of the package, integrated on both sides of ℓ_C."""
@@ -219,10 +208,8 @@ def check_mean(claim: sp.Expr) -> Equations:
     r"\mathbb E[q(L)^n;L>x] = \int_x^{\ell_C}\ell^nf_L\,d\ell + \int_{\max(x,\ell_C)}^\infty"
     r"\Bigl(\ell_C+\frac{\ell-\ell_C}\beta\Bigr)^nf_L\,d\ell",
     lambda: lambda n, x, end: integral(L**n, x, end, variable=L),
-    {
-        "from 0 on": lambda: lambda n, x, end: integral(L**n, sp.S.Zero, end, variable=L),
-        "slow from x on": lambda: lambda n, x, end: integral(L**n, x, end, variable=L) / beta**n,
-    },
+    ("from 0 on", lambda: lambda n, x, end: integral(L**n, sp.S.Zero, end, variable=L)),
+    ("slow from x on", lambda: lambda n, x, end: integral(L**n, x, end, variable=L) / beta**n),
     source="from eq. (3)",
 )
 def check_slow_moments(claim: Callable[[int, sp.Expr, sp.Expr], sp.Expr]) -> Equations:
@@ -245,7 +232,8 @@ def check_slow_moments(claim: Callable[[int, sp.Expr, sp.Expr], sp.Expr]) -> Equ
     "ρ_0 = λE[S]",
     r"\rho_0 = \lambda\mathbb E[S]",
     lambda: arrival_rate * mean(),
-    {"E[S] for ρ_0": mean, "λE[S²]": lambda: arrival_rate * mean(order=2)},
+    ("E[S] for ρ_0", mean),
+    ("λE[S²]", lambda: arrival_rate * mean(order=2)),
 )
 def check_base_load(claim: sp.Expr) -> Equations:
     """The package's load for one level, that is without preemption."""
@@ -257,10 +245,8 @@ def check_base_load(claim: sp.Expr) -> Equations:
     "ρ_0 = λ(E[L] + (1/β − 1) E[(L − ℓ_C)⁺])",
     r"\rho_0 = \lambda\Bigl(\mathbb E[L] + \Bigl(\frac1\beta-1\Bigr)\mathbb E[(L-\ell_C)^+]\Bigr)",
     lambda: arrival_rate * mean_as_printed(),
-    {
-        "no slowdown": lambda: arrival_rate * mean(L),
-        "(1/β) E[(L − ℓ_C)⁺]": lambda: arrival_rate * (mean(L) + integral(L - ell_C, ell_C, variable=L) / beta),
-    },
+    ("no slowdown", lambda: arrival_rate * mean(L)),
+    ("(1/β) E[(L − ℓ_C)⁺]", lambda: arrival_rate * (mean(L) + integral(L - ell_C, ell_C, variable=L) / beta)),
 )
 def check_split_load(claim: sp.Expr) -> Equations:
     """λE[q(L)]."""
@@ -277,10 +263,8 @@ excess = sp.Symbol("E_excess", positive=True)
     r"\frac{\partial\mathbb E[S]}{\partial\ell_C} = -\Bigl(\frac1\beta-1\Bigr)\bar F_L(\ell_C),\quad"
     r"\frac{\partial\mathbb E[S]}{\partial\beta} = -\frac{\mathbb E[(L-\ell_C)^+]}{\beta^2}",
     lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta**2),
-    {
-        "rising in ℓ_C": lambda: ((1 / beta - 1) * tail(ell_C, L), -excess / beta**2),
-        "1/β for 1/β²": lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta),
-    },
+    ("rising in ℓ_C", lambda: ((1 / beta - 1) * tail(ell_C, L), -excess / beta**2)),
+    ("1/β for 1/β²", lambda: (-(1 / beta - 1) * tail(ell_C, L), -excess / beta)),
     source="section 3, after lemma 3.1",
 )
 def check_monotone(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:

@@ -41,10 +41,8 @@ def term_by_term(term: Callable[[Any], sp.Expr], lower: int, upper: int) -> sp.E
     "sums over levels with symbolic ends, folded and brought to common ends, are the sums term by term",
     r"\sum_{r=a}^{b}x_r = x_a + x_{a+1} + \dots + x_b",
     lambda: term_by_term,
-    {
-        "the last term left out": lambda: lambda term, a, b: term_by_term(term, a, b - 1),
-        "one level later": lambda: lambda term, a, b: term_by_term(term, a + 1, b + 1),
-    },
+    ("the last term left out", lambda: lambda term, a, b: term_by_term(term, a, b - 1)),
+    ("one level later", lambda: lambda term, a, b: term_by_term(term, a + 1, b + 1)),
     source="beyond the paper; definition of what the proofs by induction are written in",
 )
 def check_sums(claim: Sum) -> Outcome:
@@ -101,10 +99,8 @@ def _written(expression: sp.Expr) -> sp.Expr:
     "c_r = γ g(t_r), for any g",
     r"c_r = \gamma g(r\theta),\quad r = 1,\dots,k-1",
     lambda: lambda g, point: preemption_cost * g(point),
-    {
-        "(1 − γ) g": lambda: lambda g, point: (1 - preemption_cost) * g(point),
-        "one level too early": lambda: lambda g, _: preemption_cost * g(t(J - 1)),
-    },
+    ("(1 − γ) g", lambda: lambda g, point: (1 - preemption_cost) * g(point)),
+    ("one level too early", lambda: lambda g, _: preemption_cost * g(t(J - 1))),
 )
 def check_restore_costs(claim: Callable[[Callable[[Any], Any], Any], sp.Expr]) -> Equations:
     """The package's c(a) at the boundaries, for an unknown g and for each of its memory laws."""
@@ -132,10 +128,8 @@ def added_by_a_level() -> sp.Expr:
     "S_k^eff = S + Σ_{r<k} c_r 1{S > t_r}, for every k",
     r"S_k^{\mathrm{eff}} = S + \gamma\sum_{r=1}^{k-1} g(r\theta)\mathbf 1\{S>r\theta\}",
     lambda: printed.effective_size,
-    {
-        "c_{r−1} for c_r": lambda: size_with_shifted_costs,
-        "costs paid by every job": lambda: lambda k: service + printed.costs_before(k),
-    },
+    ("c_{r−1} for c_r", lambda: size_with_shifted_costs),
+    ("costs paid by every job", lambda: lambda k: service + printed.costs_before(k)),
 )
 def check_effective_size(claim: Callable[[Any], sp.Expr]) -> Equations:
     """Job by job: one level is S itself, and every further level adds what cutting the last piece adds.
@@ -156,7 +150,7 @@ def check_effective_size(claim: Callable[[Any], sp.Expr]) -> Equations:
     "(9) and its square for k = 1, 2, 3",
     r"S_k^{\mathrm{eff}} = Y_1 + \dots + Y_k",
     lambda: printed.effective_size,
-    {"c_{r−1} for c_r": lambda: size_with_shifted_costs},
+    ("c_{r−1} for c_r", lambda: size_with_shifted_costs),
     source="eq. (9)",
 )
 def check_effective_size_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome:
@@ -179,10 +173,8 @@ def check_effective_size_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome
     "E[S_k^eff] = E[S] + Σ_{r<k} c_r F̄(t_r), for every k",
     r"\mathbb E[S_k^{\mathrm{eff}}] = \mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)",
     lambda: printed.effective_mean,
-    {
-        "sum up to k": lambda: lambda k: printed.effective_mean(k + 1),
-        "c_{r−1} for c_r": lambda: lambda k: printed.effective_mean(k) - c(k - 1) * F(k - 1),
-    },
+    ("sum up to k", lambda: lambda k: printed.effective_mean(k + 1)),
+    ("c_{r−1} for c_r", lambda: lambda k: printed.effective_mean(k) - c(k - 1) * F(k - 1)),
 )
 def check_effective_mean(claim: Callable[[Any], sp.Expr]) -> Equations:
     """One level gives E[S], and each further level adds the mean of what cutting the last piece adds."""
@@ -199,10 +191,8 @@ def check_effective_mean(claim: Callable[[Any], sp.Expr]) -> Equations:
     "ρ_k^eff = λ(E[S] + Σ_{r<k} c_r F̄(t_r)), for every k",
     r"\rho_k^{\mathrm{eff}} = \lambda\Bigl(\mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)\Bigr)",
     lambda: lambda k: arrival_rate * printed.effective_mean(k),
-    {
-        "without λ": lambda: printed.effective_mean,
-        "sum up to k": lambda: lambda k: arrival_rate * printed.effective_mean(k + 1),
-    },
+    ("without λ", lambda: printed.effective_mean),
+    ("sum up to k", lambda: lambda k: arrival_rate * printed.effective_mean(k + 1)),
 )
 def check_effective_load(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """λ times the mean that grows level by level, then the package's load for k = 1 … 4."""
@@ -222,10 +212,8 @@ def check_effective_load(claim: Callable[[Any], sp.Expr]) -> Outcome:
     "p_j = P(t_{j−1} < S ≤ t_j) for j < k, p_k = P(S > t_{k−1})",
     r"p_j = \begin{cases}\Pr((j-1)\theta < S \le j\theta) & j<k\\ \Pr(S>(k-1)\theta) & j=k\end{cases}",
     lambda: printed.probability,
-    {
-        "one level too late": lambda: lambda j, k: printed.probability(j + 1, k),
-        "p_k like the others": lambda: lambda j, k: F(j - 1) - F(j),
-    },
+    ("one level too late", lambda: lambda j, k: printed.probability(j + 1, k)),
+    ("p_k like the others", lambda: lambda j, k: F(j - 1) - F(j)),
 )
 def check_probabilities(claim: Claim) -> Equations:
     """The package's p_j at a symbolic level and at the last one, and P(S ≤ t_J) as their sum up to J."""
@@ -249,11 +237,11 @@ def size_with_shifted_costs(k: Any) -> sp.Expr:
 wait = sp.Symbol("d_j", positive=True)
 
 
-RESPONSE_VARIANTS = {
-    "costs up to c_j": lambda: partial(response_of_a_level, costs=lambda j: printed.costs_before(j + 1)),
-    "E[S] for E[S | J = j]": lambda: lambda j, k: wait + mean() + printed.costs_before(j),
-    "no restore costs": lambda: partial(response_of_a_level, costs=lambda j: sp.S.Zero),
-}
+RESPONSE_VARIANTS = (
+    ("costs up to c_j", lambda: partial(response_of_a_level, costs=lambda j: printed.costs_before(j + 1))),
+    ("E[S] for E[S | J = j]", lambda: lambda j, k: wait + mean() + printed.costs_before(j)),
+    ("no restore costs", lambda: partial(response_of_a_level, costs=lambda j: sp.S.Zero)),
+)
 
 
 @entry(
@@ -261,7 +249,7 @@ RESPONSE_VARIANTS = {
     "E[T | J = j] = d_j + E[S | J = j] + Σ_{r<j} c_r, for every j and for j = k",
     r"\mathbb E[T\mid J=j] = d_j + \mathbb E[S\mid J=j] + \sum_{r=1}^{j-1}c_r",
     lambda: response_of_a_level,
-    RESPONSE_VARIANTS,
+    *RESPONSE_VARIANTS,
 )
 def check_response_of_a_level(claim: Callable[[Any, Any], sp.Expr]) -> Equations:
     """Wait plus pieces of the jobs that complete in level j: a_J behind them and the piece up to S itself."""

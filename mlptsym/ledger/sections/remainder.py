@@ -92,10 +92,8 @@ def missing(side: Side, terms: Remainder) -> sp.Expr:
     r"\sum_{r\ge J}c_r\bar F(t_r) \le c_J\bar F(t_J)+\frac1\theta\int_{t_J}^\infty"
     r"(\kappa_0+\kappa_1(u+\theta))\bar F(u)\,du",
     lambda: (above, below),
-    {
-        "without the first term": lambda: (partial(above, first=0), below),
-        "costs at their own age": lambda: (above, partial(below, shift=0)),
-    },
+    ("without the first term", lambda: (partial(above, first=0), below)),
+    ("costs at their own age", lambda: (above, partial(below, shift=0))),
     source="beyond the paper; theorem 4.5 for k = ∞",
 )
 def check_formulas(claim: Bounds) -> Equations:
@@ -189,10 +187,8 @@ def summed(quantum_length: sp.Rational, through: int) -> Summed:
     "they enclose the sums over infinitely many levels, for exponential S and θ from a quarter to three means",
     r"\text{least} < \mathbb E[T_\infty] - \mathbb E[X_J] - \sum_{j\le J}p_jd_j(Q_J) < \text{most}",
     lambda: (above, below),
-    {
-        "without the first term": lambda: (partial(above, first=0), below),
-        "a quantum later from below": lambda: (above, partial(below, shift=1)),
-    },
+    ("without the first term", lambda: (partial(above, first=0), below)),
+    ("a quantum later from below", lambda: (above, partial(below, shift=1))),
     source="beyond the paper; theorem 4.5 for k = ∞",
     method="enclosure",
 )

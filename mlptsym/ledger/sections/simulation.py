@@ -65,12 +65,11 @@ lazy_2 = (queue_at(0.72), MLPT(quantum=1.0, levels=2, lazy=True))
     "without preemption the queue is stable exactly if ρ_0 = λE[S] < 1: beyond, work grows at the rate ρ_0 − 1",
     r"\text{stable} \iff \rho_0 = \lambda\mathbb E[S] < 1",
     lambda: base_load,
-    {
-        "λE[L] for ρ_0": lambda: lambda queue, _: queue.arrival_rate * queue.size.mean,
-        "all service at the rate β": lambda: (
-            lambda queue, _: queue.arrival_rate * queue.size.mean / queue.slowdown_factor
-        ),
-    },
+    ("λE[L] for ρ_0", lambda: lambda queue, _: queue.arrival_rate * queue.size.mean),
+    (
+        "all service at the rate β",
+        lambda: lambda queue, _: queue.arrival_rate * queue.size.mean / queue.slowdown_factor,
+    ),
     given=(without,),
     method="simulation",
 )
@@ -79,11 +78,9 @@ lazy_2 = (queue_at(0.72), MLPT(quantum=1.0, levels=2, lazy=True))
     "three levels: stable exactly if ρ_3^eff < 1, work grows at the rate ρ_3^eff − 1 beyond",
     r"\rho_k^{\mathrm{eff}} = \lambda\Bigl(\mathbb E[S] + \gamma\sum_{r=1}^{k-1}g(r\theta)\bar F(r\theta)\Bigr) < 1",
     lambda: effective_load,
-    {
-        "restore costs left out": lambda: base_load,
-        "one level less": lambda: lambda queue, policy: effective_load(queue, policy, policy.levels - 1),
-        "one level more": lambda: lambda queue, policy: effective_load(queue, policy, policy.levels + 1),
-    },
+    ("restore costs left out", lambda: base_load),
+    ("one level less", lambda: lambda queue, policy: effective_load(queue, policy, policy.levels - 1)),
+    ("one level more", lambda: lambda queue, policy: effective_load(queue, policy, policy.levels + 1)),
     given=(few,),
     method="simulation",
 )
@@ -92,7 +89,7 @@ lazy_2 = (queue_at(0.72), MLPT(quantum=1.0, levels=2, lazy=True))
     "infinitely many levels: the queue is stable exactly if ρ^eff < 1, though ρ_0 < 1 in both cases",
     r"\text{stable} \iff \rho_\infty^{\mathrm{eff}} < 1",
     lambda: effective_load,
-    {"restore costs left out": lambda: base_load},
+    ("restore costs left out", lambda: base_load),
     given=(many,),
     method="simulation",
 )
@@ -113,7 +110,7 @@ def check_growth(cases: Cases, claim: Load, jobs: int = JOBS) -> Outcome:
     "MLPT′ with two levels grows as MLPT does; with five its backlog grows less: its stability region is larger",
     r"k=2:\ \text{backlog of MLPT}' \sim (\rho_2^{\mathrm{eff}}-1)t",
     lambda: [lazy_2],
-    {"the same with five levels": lambda: [(queue_at(0.7), MLPT(quantum=0.25, levels=5, lazy=True))]},
+    ("the same with five levels", lambda: [(queue_at(0.7), MLPT(quantum=0.25, levels=5, lazy=True))]),
     source="remark 1; the paper has no stability condition for MLPT′",
     method="simulation",
 )
@@ -179,10 +176,8 @@ QUANTA = ((1.0,), (0.5, 0.7), (0.4, 0.4, 0.4))
     "mean wait d_j of the jobs that complete in level j = 1, 2, 3 of three",
     r"d_j,\quad j = 1, 2, 3",
     lambda: printed.waiting_time,
-    {
-        "d_J for d_j": lambda: printed.merged_wait,
-        "no a_{j−1}": lambda: partial(printed.waiting_time, ahead=lambda j: sp.S.Zero),
-    },
+    ("d_J for d_j", lambda: printed.merged_wait),
+    ("no a_{j−1}", lambda: partial(printed.waiting_time, ahead=lambda j: sp.S.Zero)),
     source="eqs. (15), (23)",
     method="simulation",
 )
@@ -207,10 +202,8 @@ def check_waits_by_level(claim: Callable[[int, int], sp.Expr]) -> Outcome:
     "mean response time for two, three and four levels, equal and unequal quanta",
     r"\mathbb E[T_{\mathrm{MLPT}(\theta,k)}]",
     lambda: printed.response_time,
-    {
-        "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0)),
-        "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
-    },
+    ("E[S] for E[S^eff]", lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0))),
+    ("d_J for d_j", lambda: partial(printed.response_time, d=printed.merged_wait)),
     source="theorem 4.5",
     method="simulation",
 )

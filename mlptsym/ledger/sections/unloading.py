@@ -23,13 +23,12 @@ from mlptsym.symbolic.policies.discipline import UNLOADING, Discipline
     "a job that is demoted from level r pays u_r there and c_r at its return",
     r"\mathbb E[S_k^{\mathrm{eff}}] = \mathbb E[S] + \sum_{r=1}^{k-1}(c_r + u_r)\bar F(t_r)",
     lambda: lambda r: (cost[r] + unload[r]) * tail(attained(r)),
-    {
-        "without moving out": lambda: lambda r: cost[r] * tail(attained(r)),
-        "paid by all who reach the level": lambda: (
-            lambda r: cost[r] * tail(attained(r)) + unload[r] * tail(attained(r - 1))
-        ),
-        "the cost of the level above": lambda: lambda r: (restore_cost(r - 1) + unload[r]) * tail(attained(r)),
-    },
+    ("without moving out", lambda: lambda r: cost[r] * tail(attained(r))),
+    (
+        "paid by all who reach the level",
+        lambda: lambda r: cost[r] * tail(attained(r)) + unload[r] * tail(attained(r - 1)),
+    ),
+    ("the cost of the level above", lambda: lambda r: (restore_cost(r - 1) + unload[r]) * tail(attained(r))),
     source="beyond the paper; eq. (9)",
 )
 def check_size(claim: Callable[[int], sp.Expr]) -> Equations:
@@ -50,10 +49,8 @@ def check_size(claim: Callable[[int], sp.Expr]) -> Equations:
     r"d_J = \frac{\lambda}{2}\,\frac{\mathbb E[X_J^2] + \sum_{r>J}\mathbb E[Y_r^2]}{1 - \lambda\mathbb E[X_J]},"
     r"\quad Y_r = \bigl(c_{r-1} + \min(S, t_r) - t_{r-1} + u_r\mathbf 1\{S > t_r\}\bigr)\mathbf 1\{S > t_{r-1}\}",
     lambda: UNLOADING,
-    {
-        "paid by all who reach the level": lambda: _altered(_paid_by_all),
-        "at the head of the next piece": lambda: _altered(_at_the_head),
-    },
+    ("paid by all who reach the level", lambda: _altered(_paid_by_all)),
+    ("at the head of the next piece", lambda: _altered(_at_the_head)),
     source="beyond the paper; eqs. (15)–(22)",
 )
 def check_wait(claim: Discipline) -> Equations:
@@ -69,10 +66,8 @@ def check_wait(claim: Discipline) -> Equations:
     "E[T] where state is also moved out is that of its transform, and the paper's at no cost of moving out",
     r"\mathbb E[T] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_j p_jd_j",
     lambda: UNLOADING,
-    {
-        "paid by all who reach the level": lambda: _altered(_paid_by_all),
-        "at the head of the next piece": lambda: _altered(_at_the_head),
-    },
+    ("paid by all who reach the level", lambda: _altered(_paid_by_all)),
+    ("at the head of the next piece", lambda: _altered(_at_the_head)),
     source="beyond the paper; theorem 4.5",
 )
 def check_mean(claim: Discipline) -> Equations:

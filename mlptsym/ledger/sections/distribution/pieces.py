@@ -47,10 +47,8 @@ def kernel(order: sp.Expr, at: sp.Expr, place: sp.Expr) -> sp.Expr:
     "E[S^n e^{−sS} ; a < S ≤ b]: its derivatives in s, a and b, and its value at s = 0",
     r"\mathbb E\left[S^ne^{-sS};a<S\le b\right] = \int_a^bx^ne^{-sx}f(x)\,dx",
     lambda: kernel,
-    {
-        "e^{sx}": lambda: lambda n, at, x: kernel(n, -at, x),
-        "one power more": lambda: lambda n, at, x: kernel(n + 1, at, x),
-    },
+    ("e^{sx}", lambda: lambda n, at, x: kernel(n, -at, x)),
+    ("one power more", lambda: lambda n, at, x: kernel(n + 1, at, x)),
     source="beyond the paper; definition of what the transform of T is written in",
 )
 def check_partial_transform(claim: Kernel) -> Outcome | Equations:
@@ -134,11 +132,9 @@ PIECES: Pieces = {"X": through_as_stated, "Y": piece_as_stated, "end": end_as_st
     r"\mathbb E[e^{-\sigma X_j}] = \sum_{r=1}^je^{-\sigma(c_1+\dots+c_{r-1})}\,\mathbb E[e^{-\sigma S};J=r]"
     r" + e^{-\sigma(t_j+c_1+\dots+c_{j-1})}\bar F(t_j)",
     lambda: PIECES,
-    {
-        "c_r of the level itself": lambda: {**PIECES, "X": _cost_too_early},
-        "no piece for jobs that go on": lambda: {**PIECES, "Y": lambda r, _, at: piece_as_stated(r, r, at)},
-        "t_{j−1} not taken off": lambda: {**PIECES, "end": within},
-    },
+    ("c_r of the level itself", lambda: {**PIECES, "X": _cost_too_early}),
+    ("no piece for jobs that go on", lambda: {**PIECES, "Y": lambda r, _, at: piece_as_stated(r, r, at)}),
+    ("t_{j−1} not taken off", lambda: {**PIECES, "end": within}),
     source="beyond the paper; from eqs. (8) and (19)",
 )
 def check_pieces(claim: Pieces) -> Equations:
@@ -177,11 +173,9 @@ def found_as_stated(idle: sp.Expr, lower: sp.Expr, work: sp.Expr) -> sp.Expr:
     r"\mathbb E[e^{-\sigma V}] = \frac{1-\rho^{\mathrm{eff}} + \sum_{r>j}\lambda"
     r"\left(\bar F(t_{r-1})-\tilde Y_r(\sigma)\right)/\sigma}{1-\lambda\left(1-\tilde X_j(\sigma)\right)/\sigma}",
     lambda: found_as_stated,
-    {
-        "pieces of lower levels left out": lambda: _altered(lambda a: (a[0], sp.S.Zero, a[2])),
-        "1 in place of 1 − ρ^eff": lambda: _altered(lambda a: (sp.S.One, *a[1:])),
-        "lower pieces counted twice": lambda: _altered(lambda a: (a[0], 2 * a[1], a[2])),
-    },
+    ("pieces of lower levels left out", lambda: _altered(lambda a: (a[0], sp.S.Zero, a[2]))),
+    ("1 in place of 1 − ρ^eff", lambda: _altered(lambda a: (sp.S.One, *a[1:]))),
+    ("lower pieces counted twice", lambda: _altered(lambda a: (a[0], 2 * a[1], a[2]))),
     source="beyond the paper; lemma 4.3 is its mean",
 )
 def check_work_found(claim: Found) -> Equations:
@@ -216,13 +210,12 @@ def slopes_as_stated(mean: sp.Expr, square: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     r"{1-\lambda\mathbb E[X_{j-1}]},\quad \sigma''(0) = -\frac{\lambda\mathbb E[X_{j-1}^2]}"
     r"{(1-\lambda\mathbb E[X_{j-1}])^3}",
     lambda: slopes_as_stated,
-    {
-        "1 − λE[X] squared in σ″": lambda: (
-            lambda m, q: (slopes_as_stated(m, q)[0], -arrival_rate * q / (1 - arrival_rate * m) ** 2)
-        ),
-        "E[X]² for E[X²]": lambda: lambda m, q: slopes_as_stated(m, m**2),
-        "1 + λE[X]": lambda: lambda m, q: slopes_as_stated(-m, q),
-    },
+    (
+        "1 − λE[X] squared in σ″",
+        lambda: lambda m, q: (slopes_as_stated(m, q)[0], -arrival_rate * q / (1 - arrival_rate * m) ** 2),
+    ),
+    ("E[X]² for E[X²]", lambda: lambda m, q: slopes_as_stated(m, m**2)),
+    ("1 + λE[X]", lambda: lambda m, q: slopes_as_stated(-m, q)),
     source="beyond the paper; the busy period of Takács",
 )
 def check_busy_period(claim: Slopes) -> Equations:

@@ -37,10 +37,8 @@ cube = UpperMoment(3, 0)
     "the transform of T has E[T; J = j] and E[T²; J = j] as differences at 0, for exponential S and k = 3",
     r"\mathbb E[e^{-sT};J=j] = p_j - s\,\mathbb E[T;J=j] + \frac{s^2}{2}\mathbb E[T^2;J=j] - \dots",
     lambda: moments_by_parts,
-    {
-        "no new arrivals": lambda: _no_interruptions,
-        "half the variance of the busy period": lambda: partial(moments_by_parts, factor=_half),
-    },
+    ("no new arrivals", lambda: _no_interruptions),
+    ("half the variance of the busy period", lambda: partial(moments_by_parts, factor=_half)),
     source="beyond the paper",
     method="digits",
 )
@@ -83,11 +81,9 @@ def check_transform(claim: ByParts) -> Outcome:
     r"\,\mathbb E\left[e^{-s(c_{j-1}+S-t_{j-1})};J=j\right] = \mathbb E[S_k^{\mathrm{eff}}]"
     r" + \sum_{j=1}^{k}p_jd_j",
     lambda: printed.response_time,
-    {
-        "E[S] for E[S^eff]": lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0)),
-        "d_J for d_j": lambda: partial(printed.response_time, d=printed.merged_wait),
-        "F̄(t_j) for p_j": lambda: partial(printed.response_time, p=lambda j, k: F(j - 1)),
-    },
+    ("E[S] for E[S^eff]", lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0))),
+    ("d_J for d_j", lambda: partial(printed.response_time, d=printed.merged_wait)),
+    ("F̄(t_j) for p_j", lambda: partial(printed.response_time, p=lambda j, k: F(j - 1))),
     source="beyond the paper; theorem 4.5",
 )
 def check_mean(claim: Callable[..., sp.Expr]) -> Outcome:
@@ -125,11 +121,9 @@ def takacs(cube: sp.Expr) -> sp.Expr:
     r"\mathbb E[T^2] = \mathbb E[S^2]+2\mathbb E[S]\mathbb E[W]+2\mathbb E[W]^2"
     r"+\frac{\lambda\mathbb E[S^3]}{3(1-\rho_0)}",
     lambda: takacs(cube),
-    {
-        "E[S³] left out": lambda: takacs(sp.S.Zero),
-        "2 in place of 3": lambda: takacs(cube * sp.Rational(3, 2)),
-        "E[S²]E[S] for E[S³]": lambda: takacs(UpperMoment(1, 0) * UpperMoment(2, 0)),
-    },
+    ("E[S³] left out", lambda: takacs(sp.S.Zero)),
+    ("2 in place of 3", lambda: takacs(cube * sp.Rational(3, 2))),
+    ("E[S²]E[S] for E[S³]", lambda: takacs(UpperMoment(1, 0) * UpperMoment(2, 0))),
     source="beyond the paper; Takács 1962",
 )
 def check_second_moment(claim: sp.Expr) -> Equations:
@@ -192,11 +186,9 @@ def parts_of(j: int, k: int) -> Parts:
     r"\mathbb E[D^2] = \frac{\mathbb E[(V+a_{j-1})^2]}{(1-\lambda\mathbb E[X_{j-1}])^2}"
     r"+\frac{\lambda\mathbb E[X_{j-1}^2]\,\mathbb E[V+a_{j-1}]}{(1-\lambda\mathbb E[X_{j-1}])^3}",
     lambda: moments_by_parts,
-    {
-        "the busy period without variance": lambda: partial(moments_by_parts, factor=0),
-        "no new arrivals": lambda: _no_interruptions,
-        "the pieces of lower levels left out": lambda: _no_lower_pieces,
-    },
+    ("the busy period without variance", lambda: partial(moments_by_parts, factor=0)),
+    ("no new arrivals", lambda: _no_interruptions),
+    ("the pieces of lower levels left out", lambda: _no_lower_pieces),
     source="beyond the paper; Takács 1962, Conway, Maxwell and Miller 1967, Fuhrmann and Cooper 1985",
 )
 def check_by_parts(claim: ByParts) -> Equations:
@@ -234,10 +226,8 @@ Powers = Callable[[sp.Expr, sp.Expr], sp.Expr]
     r"\mathbb E[Y_r^n] = \int_{t_{r-1}}^{t_r}(c_{r-1}+s-t_{r-1})^nf(s)\,ds"
     r" + (c_{r-1}+t_r-t_{r-1})^n\bar F(t_r)",
     lambda: sp.Add,
-    {
-        "no restore cost": lambda: lambda _, served: served,
-        "the cost twice": lambda: lambda restored, served: 2 * restored + served,
-    },
+    ("no restore cost", lambda: lambda _, served: served),
+    ("the cost twice", lambda: lambda restored, served: 2 * restored + served),
     source="beyond the paper; from eq. (8)",
 )
 def check_piece_moments(claim: Powers) -> Equations:

@@ -32,11 +32,9 @@ def rule(factor: Any = 2) -> sp.Expr:
     "θ̂ = E[S] + 2 √(γE[S²]/(1 − ρ_0)): E[S] plus the balance of E[H_∞]/(1 − ρ_0) against a penalty θ/8",
     r"\hat\theta = \mathbb E[S] + 2\sqrt{\frac{\gamma\mathbb E[S^2]}{1-\rho_0}}",
     rule,
-    {
-        "without the square root": lambda: mean() + 2 * gamma * mean(order=2) / (1 - lam * mean()),
-        "factor 1": lambda: rule(1),
-        "E[S]² for E[S²]": lambda: rule().subs(mean(order=2), mean() ** 2),
-    },
+    ("without the square root", lambda: mean() + 2 * gamma * mean(order=2) / (1 - lam * mean())),
+    ("factor 1", lambda: rule(1)),
+    ("E[S]² for E[S²]", lambda: rule().subs(mean(order=2), mean() ** 2)),
     source="eq. (31), empirical in the paper; shown are its units and the balance it is",
 )
 def check_rule(claim: sp.Expr) -> Outcome:
@@ -85,7 +83,8 @@ def jumps() -> dict[int, Jump]:
     "θ̂ = ℓ_C for k = 2 and 3 ≤ ℓ_C/E[L] ≤ 7: there ℓ_C is a strict local minimum, at 8E[L] it is not",
     r"\hat\theta = \ell_C\ \text{if } k=2,\ a\le\ell_C/\mathbb E[L]\le b;\quad a=3,\ b=7",
     lambda: ((3, 4, 5, 6, 7), (8,)),
-    {"b = 8": lambda: ((3, 4, 5, 6, 7, 8), ()), "b = 6": lambda: ((3, 4, 5, 6), (7, 8))},
+    ("b = 8", lambda: ((3, 4, 5, 6, 7, 8), ())),
+    ("b = 6", lambda: ((3, 4, 5, 6), (7, 8))),
     source="eq. (32) at the paper's λ, β, γ",
     method="enclosure",
 )

@@ -54,10 +54,8 @@ Part = Callable[[TwoLevels, sp.Expr], sp.Expr]
     "T′(x) = F̄_L(x) B(x) (A(x)/B(x) − h_L(x))",
     r"T'(x) = \bar F_L(x)B(x)\Bigl(\frac{A(x)}{B(x)} - h_L(x)\Bigr)",
     lambda: derivative,
-    {
-        "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
-        "F̄_L left out": lambda: lambda two, slope, hazard: derivative(two, slope, hazard) / two.tail,
-    },
+    ("h_L added", lambda: lambda two, slope, hazard: derivative(two, slope, -hazard)),
+    ("F̄_L left out", lambda: lambda two, slope, hazard: derivative(two, slope, hazard) / two.tail),
 )
 def check_derivative(claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) -> Outcome:
     """Leibniz differentiation of (29) at θ = q(x), the density of S at q(x) times q′ being that of L at x."""
@@ -76,10 +74,8 @@ def check_derivative(claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) 
     "(30) is the derivative of (29), at x = 200 and 700 for two laws with ℓ_C = 500",
     r"T'(x) = \frac{d}{dx}\mathbb E[T(q(x))]",
     lambda: derivative,
-    {
-        "q′ left out of A": lambda: lambda two, slope, hazard: derivative(two, sp.S.One, hazard),
-        "h_L added": lambda: lambda two, slope, hazard: derivative(two, slope, -hazard),
-    },
+    ("q′ left out of A", lambda: lambda two, slope, hazard: derivative(two, sp.S.One, hazard)),
+    ("h_L added", lambda: lambda two, slope, hazard: derivative(two, slope, -hazard)),
     source="eq. (30)",
     method="digits",
 )
@@ -116,12 +112,10 @@ def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Ex
     r"A(x) = q'(x)\Bigl[\frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}Q + \gamma"
     r" + \frac{\rho}{1-\rho} + \frac{\lambda\gamma\bar F_L}{(1-\rho)^2}(q+d_1)\Bigr]",
     lambda: part_A,
-    {
-        "1 − ρ for (1 − ρ)²": lambda: linear_in_spare_capacity,
-        "γ left out": lambda: lambda two, slope: part_A(two, slope) - slope * gamma,
-        "E[S²] for E[S_2] in Q": lambda: lambda two, slope: part_A(two, slope, square_for_mean(two)),
-        "q′ left out": lambda: lambda two, slope: part_A(two, sp.S.One),
-    },
+    ("1 − ρ for (1 − ρ)²", lambda: linear_in_spare_capacity),
+    ("γ left out", lambda: lambda two, slope: part_A(two, slope) - slope * gamma),
+    ("E[S²] for E[S_2] in Q", lambda: lambda two, slope: part_A(two, slope, square_for_mean(two))),
+    ("q′ left out", lambda: lambda two, slope: part_A(two, sp.S.One)),
     source="appendix A",
 )
 def check_A(claim: Part) -> Equations:
@@ -138,11 +132,9 @@ def check_A(claim: Part) -> Equations:
     r"B(x) = \frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}\frac{\gamma^2q^2}{2} + \gamma q"
     r" + \frac{\rho}{1-\rho}(q+d_1) + \frac{\lambda\gamma\bar F_Lq}{(1-\rho)^2}(q+d_1)",
     lambda: lambda two, slope: part_B(two),
-    {
-        "γ² for γ²/2": lambda: lambda two, _: part_B(two) + two.first_factor * gamma**2 * two.theta**2 / 2,
-        "times q′": lambda: lambda two, slope: slope * part_B(two),
-        "γq left out": lambda: lambda two, slope: part_B(two) - gamma * two.theta,
-    },
+    ("γ² for γ²/2", lambda: lambda two, _: part_B(two) + two.first_factor * gamma**2 * two.theta**2 / 2),
+    ("times q′", lambda: lambda two, slope: slope * part_B(two)),
+    ("γq left out", lambda: lambda two, slope: part_B(two) - gamma * two.theta),
     source="appendix A",
 )
 def check_B(claim: Part) -> Equations:
@@ -158,11 +150,9 @@ def check_B(claim: Part) -> Equations:
     "Q = d_1 + q − (1 − γ)E[S_2], with E[S_2] and not E[S²]",
     r"Q(x) = d_1 + q - (1-\gamma)\mathbb E[S_2]",
     lambda: lambda two: two.Q,
-    {
-        "E[S²] for E[S_2]": lambda: square_for_mean,
-        "γ for 1 − γ": lambda: lambda two: two.d_1 + two.theta - gamma * two.mean_2,
-        "q left out": lambda: lambda two: two.Q - two.theta,
-    },
+    ("E[S²] for E[S_2]", lambda: square_for_mean),
+    ("γ for 1 − γ", lambda: lambda two: two.d_1 + two.theta - gamma * two.mean_2),
+    ("q left out", lambda: lambda two: two.Q - two.theta),
     source="appendix A, where the print can be read as E[S²]",
 )
 def check_Q(claim: Callable[[TwoLevels], sp.Expr]) -> Equations:
@@ -186,7 +176,8 @@ def derivative(two: TwoLevels, slope: sp.Expr, hazard: sp.Expr) -> sp.Expr:
     "B(x) > 0 for x > 0 and 0 < ρ < 1",
     r"B(x) > 0",
     lambda: lambda two, slope: part_B(two),
-    {"A(x) > 0": lambda: part_A, "with −γq": lambda: lambda two, slope: part_B(two) - 2 * gamma * two.theta},
+    ("A(x) > 0", lambda: part_A),
+    ("with −γq", lambda: lambda two, slope: part_B(two) - 2 * gamma * two.theta),
     source="section 4.3, after eq. (30)",
 )
 def check_positive(claim: Part) -> Outcome:

@@ -21,7 +21,8 @@ __all__ = ["hazard", "survivors"]
     "A/B jumps by the factor 1/β at ℓ_C: q′ goes from 1 to 1/β, A/q′ and B are continuous",
     r"\frac{A(\ell_C^+)}{B(\ell_C^+)} = \frac1\beta\,\frac{A(\ell_C^-)}{B(\ell_C^-)}",
     lambda: 1 / beta,
-    {"β for 1/β": lambda: beta, "1 − β": lambda: 1 - beta},
+    ("β for 1/β", lambda: beta),
+    ("1 − β", lambda: 1 - beta),
     source="section 4.3, after eq. (30)",
 )
 def check_jump(claim: sp.Expr) -> Equations:
@@ -46,11 +47,9 @@ ratio, gap, part, survivors, hazard = sp.symbols("r delta B_part Fbar h", positi
     "ℓ_C is a strict local minimum if A(ℓ_C⁻)/B(ℓ_C⁻) < h_L(ℓ_C) < A(ℓ_C⁺)/B(ℓ_C⁺)",
     r"\frac{A(\ell_C^-)}{B(\ell_C^-)} < h_L(\ell_C) < \frac{A(\ell_C^+)}{B(\ell_C^+)}",
     lambda: (ratio, ratio + gap, ratio + 2 * gap),
-    {
-        "A⁻/B⁻ > h > A⁺/B⁺": lambda: (ratio + 2 * gap, ratio + gap, ratio),
-        "h above both": lambda: (ratio, ratio + 2 * gap, ratio + gap),
-        "h below both": lambda: (ratio + gap, ratio, ratio + 2 * gap),
-    },
+    ("A⁻/B⁻ > h > A⁺/B⁺", lambda: (ratio + 2 * gap, ratio + gap, ratio)),
+    ("h above both", lambda: (ratio, ratio + 2 * gap, ratio + gap)),
+    ("h below both", lambda: (ratio + gap, ratio, ratio + 2 * gap)),
     source="section 4.3, after eq. (30)",
 )
 def check_strict_minimum(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
@@ -72,10 +71,8 @@ def check_strict_minimum(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
     "at θ = ℓ_C the slope dT/dθ jumps up, by (1 − β) F̄_L B h_L: a kink that can be a minimum, never a maximum",
     r"T'(\theta)\Big|_{\ell_C^-}^{\ell_C^+} = (1-\beta)\bar F_L(\ell_C)B(\ell_C)h_L(\ell_C) > 0",
     lambda: lambda survivors, B, hazard: (1 - beta) * survivors * B * hazard,
-    {
-        "1/β − 1 for 1 − β": lambda: lambda survivors, B, hazard: (1 / beta - 1) * survivors * B * hazard,
-        "downward": lambda: lambda survivors, B, hazard: (beta - 1) * survivors * B * hazard,
-    },
+    ("1/β − 1 for 1 − β", lambda: lambda survivors, B, hazard: (1 / beta - 1) * survivors * B * hazard),
+    ("downward", lambda: lambda survivors, B, hazard: (beta - 1) * survivors * B * hazard),
     source="section 4.3; the paper has the jump of A/B only",
 )
 def check_kink(claim: Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:

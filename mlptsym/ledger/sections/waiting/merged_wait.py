@@ -44,15 +44,16 @@ def wait_by_pieces() -> sp.Expr:
     return root.subs(squares, square - 2 * correction / arrival_rate)
 
 
-OVERTAKEN = {
-    "v without c_{i−1}": lambda: partial(printed.overtaken, v=remaining_unpaid),
-    "v_j for v_{j+1}": lambda: partial(printed.overtaken, v=lambda i, k: printed.remaining(i - 1, k)),
-    "c_r for c_{r−1} in the second sum": lambda: partial(printed.overtaken, lower=lower_with_next_cost),
-    "no restore costs in (20)": lambda: partial(printed.overtaken, merged=merged_without_costs),
-    "second sum left out": lambda: (
-        lambda j, k: sp.S.Zero if j == k else printed.merged_occupied(j) * printed.remaining(j + 1, k)
+OVERTAKEN = (
+    ("v without c_{i−1}", lambda: partial(printed.overtaken, v=remaining_unpaid)),
+    ("v_j for v_{j+1}", lambda: partial(printed.overtaken, v=lambda i, k: printed.remaining(i - 1, k))),
+    ("c_r for c_{r−1} in the second sum", lambda: partial(printed.overtaken, lower=lower_with_next_cost)),
+    ("no restore costs in (20)", lambda: partial(printed.overtaken, merged=merged_without_costs)),
+    (
+        "second sum left out",
+        lambda: lambda j, k: sp.S.Zero if j == k else printed.merged_occupied(j) * printed.remaining(j + 1, k),
     ),
-}
+)
 
 
 def printed_wait() -> sp.Expr:
@@ -65,11 +66,9 @@ def printed_wait() -> sp.Expr:
     "d_J = (λE[(S^eff)²]/2 − O_J) / (1 − λ b_J)",
     r"d_J = \frac{\frac{\lambda}{2}\mathbb E[(S_k^{\mathrm{eff}})^2] - O_J}{1 - \lambda b_J}",
     printed_wait,
-    {
-        "E[(S^eff)²] not halved": lambda: (arrival_rate * square - correction) / (1 - arrival_rate * work),
-        "O_J added": lambda: (arrival_rate * square / 2 + correction) / (1 - arrival_rate * work),
-        "divisor 1 − b_J": lambda: (arrival_rate * square / 2 - correction) / (1 - work),
-    },
+    ("E[(S^eff)²] not halved", lambda: (arrival_rate * square - correction) / (1 - arrival_rate * work)),
+    ("O_J added", lambda: (arrival_rate * square / 2 + correction) / (1 - arrival_rate * work)),
+    ("divisor 1 − b_J", lambda: (arrival_rate * square / 2 - correction) / (1 - work)),
 )
 def check_merged_wait(claim: sp.Expr) -> Equations:
     """The printed solution is the root of the balance of work, with W_J = E[(S^eff)²] − 2 O_J/λ by lemma 4.3."""
@@ -81,10 +80,8 @@ def check_merged_wait(claim: sp.Expr) -> Equations:
     "(15)–(18) and the wait by pieces agree for k = 1, 2, 3 and every j",
     r"d_J = \frac{\lambda}{2}\,\frac{\mathbb E[X_j^2] + \sum_{r>j}\mathbb E[Y_r^2]}{1 - \lambda\mathbb E[X_j]}",
     lambda: printed.merged_wait,
-    {
-        "no correction": lambda: partial(printed.merged_wait, correction=lambda j, k: sp.S.Zero),
-        "b_J with one cost more": lambda: partial(printed.merged_wait, divisor=work_one_cost_more),
-    },
+    ("no correction", lambda: partial(printed.merged_wait, correction=lambda j, k: sp.S.Zero)),
+    ("b_J with one cost more", lambda: partial(printed.merged_wait, divisor=work_one_cost_more)),
     source="eqs. (15)–(18)",
 )
 def check_waits_written_out(claim: Claim) -> Outcome:
@@ -101,7 +98,7 @@ def check_waits_written_out(claim: Claim) -> Outcome:
     r"O_J = \lambda\bar F(j\theta)\Bigl(j\theta + \sum_{r=1}^{j-1}c_r\Bigr)v_{j+1}"
     r" + \lambda\sum_{r=j+1}^{k-1}\bar F(r\theta)(\theta + c_{r-1})v_{r+1}",
     lambda: printed.overtaken,
-    OVERTAKEN,
+    *OVERTAKEN,
 )
 def check_overtaken(claim: Claim) -> Equations:
     """O_J = λ Σ_{r>J} E[X_{r−1} Y_r], from the last level down."""
@@ -118,7 +115,7 @@ def check_overtaken(claim: Claim) -> Equations:
     "(16) for k = 2, 3, 4 and every j",
     r"O_J = \lambda\sum_{r>j}\mathbb E[X_{r-1}Y_r]",
     lambda: printed.overtaken,
-    OVERTAKEN,
+    *OVERTAKEN,
     source="eq. (16)",
 )
 def check_overtaken_written_out(claim: Claim) -> Outcome:
@@ -131,7 +128,7 @@ def check_overtaken_written_out(claim: Claim) -> Outcome:
     "for j = k nothing is overtaken: O_J = 0, and v_{k+1} never occurs",
     r"O_k = 0",
     lambda: printed.overtaken,
-    {"(16) taken at its word, with F̄(kθ) v_{k+1}": lambda: overtaken_as_printed},
+    ("(16) taken at its word, with F̄(kθ) v_{k+1}", lambda: overtaken_as_printed),
     source="eq. (16) at j = k, where the paper leaves v_{k+1} undefined",
 )
 def check_last_level(claim: Claim) -> Outcome:
@@ -149,10 +146,8 @@ def check_last_level(claim: Claim) -> Outcome:
     "d_J = λ d_J b_J + λE[(S^eff)²]/2 − O_J",
     r"d_J = \lambda d_J b_J + \frac{\lambda}{2}\mathbb E[(S_k^{\mathrm{eff}})^2] - O_J",
     lambda: arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait,
-    {
-        "O_J not taken off": lambda: arrival_rate * wait * work + arrival_rate * square / 2 - wait,
-        "λ d_J twice": lambda: 2 * arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait,
-    },
+    ("O_J not taken off", lambda: arrival_rate * wait * work + arrival_rate * square / 2 - wait),
+    ("λ d_J twice", lambda: 2 * arrival_rate * wait * work + arrival_rate * square / 2 - correction - wait),
 )
 def check_balance(claim: sp.Expr) -> Equations:
     """The wait of the other route solves the paper's balance."""
@@ -166,7 +161,7 @@ def check_balance(claim: sp.Expr) -> Equations:
     r"\lambda\mathbb E[(S_k^{\mathrm{eff}})^2] - 2O_J"
     r" = \lambda\Bigl(\mathbb E[X_J^2] + \sum_{r>J}\mathbb E[Y_r^2]\Bigr)",
     lambda: printed.overtaken,
-    OVERTAKEN,
+    *OVERTAKEN,
 )
 def check_merged_queue(claim: Claim) -> Outcome:
     """The numerators of both routes for every J and k, then the quotient."""

@@ -29,10 +29,8 @@ __all__ = ["lower_with_next_cost", "merged_without_costs", "remaining_unpaid", "
     r"b_J = \begin{cases}\mathbb E[\min\{S, j\theta\}] + \sum_{r=1}^{j-1}c_r\bar F(r\theta) & j<k\\"
     r"\mathbb E[S_k^{\mathrm{eff}}] & j=k\end{cases}",
     lambda: printed.merged_work,
-    {
-        "sum up to j": lambda: work_one_cost_more,
-        "min(S, t_J) for j = k as well": lambda: lambda j, k: printed.merged_work(j, None),
-    },
+    ("sum up to j", lambda: work_one_cost_more),
+    ("min(S, t_J) for j = k as well", lambda: lambda j, k: printed.merged_work(j, None)),
 )
 def check_merged_work(claim: Claim) -> Equations:
     """b_J grows by E[Y_{J+1}] from each level to the next, up to E[S_k^eff] at the last."""
@@ -50,7 +48,7 @@ def check_merged_work(claim: Claim) -> Equations:
     "(17) for k = 1 … 4 and every j",
     r"b_J = \mathbb E[X_j]",
     lambda: printed.merged_work,
-    {"sum up to j": lambda: work_one_cost_more},
+    ("sum up to j", lambda: work_one_cost_more),
     source="eq. (17)",
 )
 def check_merged_work_written_out(claim: Claim) -> Outcome:
@@ -63,7 +61,8 @@ def check_merged_work_written_out(claim: Claim) -> Outcome:
     "v_i = E[S − t_{i−1} + Σ_{r=i−1}^{k−1} c_r 1{S > t_r} | S > t_{i−1}], i = 2 … k",
     r"v_i = \mathbb E\Bigl[S-(i-1)\theta+\sum_{r=i-1}^{k-1}c_r\mathbf 1\{S>r\theta\}\,\Big|\,S>(i-1)\theta\Bigr]",
     lambda: printed.remaining,
-    {"sum from r = i": lambda: remaining_unpaid, "not conditioned on S > t_{i−1}": lambda: printed.remaining_mean},
+    ("sum from r = i", lambda: remaining_unpaid),
+    ("not conditioned on S > t_{i−1}", lambda: printed.remaining_mean),
 )
 def check_remaining(claim: Claim) -> Equations:
     """v_i F̄(t_{i−1}) = E[Y_i + … + Y_k], from the last level down."""
@@ -80,7 +79,8 @@ def check_remaining(claim: Claim) -> Equations:
     "(18) for k = 2, 3, 4 and every i",
     r"v_i = \mathbb E[Y_i + \dots + Y_k \mid S > t_{i-1}]",
     lambda: printed.remaining,
-    {"sum from r = i": lambda: remaining_unpaid, "v_{i+1} for v_i": lambda: remaining_shifted},
+    ("sum from r = i", lambda: remaining_unpaid),
+    ("v_{i+1} for v_i", lambda: remaining_shifted),
     source="eq. (18)",
 )
 def check_remaining_written_out(claim: Claim) -> Outcome:
@@ -95,10 +95,8 @@ def check_remaining_written_out(claim: Claim) -> Outcome:
     "X_J = min(S, t_J) + Σ_{r<J} c_r 1{S > t_r}; b_J is its expectation, which (19) leaves out",
     r"b_J = \mathbb E\Bigl[\min\{S, j\theta\} + \sum_{r=1}^{j-1}c_r\mathbf 1\{S>r\theta\}\Bigr]",
     lambda: printed.work,
-    {
-        "sum up to j": lambda: lambda j: printed.work(j) + c(j) * Indicator(service, t(j)),
-        "costs paid by every job": lambda: lambda j: sp.Min(service, t(j)) + total(c, 1, j - 1),
-    },
+    ("sum up to j", lambda: lambda j: printed.work(j) + c(j) * Indicator(service, t(j))),
+    ("costs paid by every job", lambda: lambda j: sp.Min(service, t(j)) + total(c, 1, j - 1)),
 )
 def check_work_variable(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """Job by job, (19) grows by the piece of the next level; its expectation therefore grows as (17) does.
@@ -120,10 +118,8 @@ def check_work_variable(claim: Callable[[Any], sp.Expr]) -> Outcome:
     "the merged levels serve a job that will go on with probability λF̄(t_J)(t_J + Σ_{r<J} c_r)",
     r"\lambda\bar F(j\theta)\Bigl(j\theta + \sum_{r=1}^{j-1}c_r\Bigr)",
     lambda: printed.merged_occupied,
-    {
-        "no restore costs": lambda: merged_without_costs,
-        "sum up to j": lambda: lambda j: printed.merged_occupied(j) + arrival_rate * F(j) * c(j),
-    },
+    ("no restore costs", lambda: merged_without_costs),
+    ("sum up to j", lambda: lambda j: printed.merged_occupied(j) + arrival_rate * F(j) * c(j)),
 )
 def check_merged_occupied(claim: Callable[[Any], sp.Expr]) -> Equations:
     """λE[X_J ; S > t_J], level by level: survivors of level J + 1 have its piece behind them as well."""
@@ -140,10 +136,8 @@ def check_merged_occupied(claim: Callable[[Any], sp.Expr]) -> Equations:
     "level r > J serves a job that will go on with probability λF̄(t_r)(θ_r + c_{r−1})",
     r"\lambda\bar F(r\theta)(\theta + c_{r-1})",
     lambda: printed.lower_occupied,
-    {
-        "c_r for c_{r−1}": lambda: lower_with_next_cost,
-        "F̄(t_{r−1}) for F̄(t_r)": lambda: lambda r: printed.lower_occupied(r) * F(r - 1) / F(r),
-    },
+    ("c_r for c_{r−1}", lambda: lower_with_next_cost),
+    ("F̄(t_{r−1}) for F̄(t_r)", lambda: lambda r: printed.lower_occupied(r) * F(r - 1) / F(r)),
 )
 def check_lower_occupied(claim: Callable[[Any], sp.Expr]) -> Equations:
     """λE[Y_r ; S > t_r] at a symbolic r > 1."""
