@@ -1,7 +1,7 @@
 """Every public name is thrown bad values at, or stands in a list here with the reason why not.
 
-Public is what an ``__all__`` names, in any module below the command line, and every public method of a class named there,
-if it takes arguments.  A name is covered by a `Call` of test_bad_calls or test_bad_figures: of itself, or of what wraps it.
+Public is what an ``__all__`` names, in a module without one every name that begins with a letter, and every public method
+of such a class, if it takes arguments.  A name is covered by a `Call` of test_bad_calls or test_bad_figures: of itself, or of what wraps it.
 The lists below hold the rest: modules whose names only the package itself calls, with values it has checked before; and
 single names of modules that users call.  What a notebook imports can be in no list of modules.
 """
@@ -172,7 +172,7 @@ def public() -> dict[str, str]:
     found = {}
     for module in pkgutil.walk_packages(mlptsym.__path__, "mlptsym."):
         home = import_module(module.name)
-        for name in getattr(home, "__all__", ()):
+        for name in getattr(home, "__all__", [one for one in vars(home) if not one.startswith("_")]):
             value = getattr(home, name)
             if callable(value) and getattr(value, "__module__", None) == module.name:
                 found |= dict.fromkeys(_with_methods(value, f"{module.name}.{name}"), module.name)

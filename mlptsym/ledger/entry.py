@@ -8,21 +8,6 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Literal, get_args
 
-__all__ = [
-    "METHODS",
-    "Check",
-    "Entry",
-    "Method",
-    "Outcome",
-    "Refutation",
-    "Step",
-    "Verdict",
-    "checked",
-    "entry",
-    "verify_entries",
-    "verify_entry",
-]
-
 Method = Literal["proof", "enclosure", "digits", "simulation"]
 METHODS: tuple[Method, ...] = get_args(Method)
 

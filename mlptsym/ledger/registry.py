@@ -13,8 +13,6 @@ from mlptsym.ledger.paper import claims
 from mlptsym.modules import modules_below
 from mlptsym.validation import instance, refuse, sequence
 
-__all__ = ["BY_NAME_ONLY", "SECTIONS", "all_entries", "select"]
-
 Section = Callable[[], tuple[Entry, ...]]
 
 

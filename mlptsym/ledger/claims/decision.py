@@ -18,8 +18,6 @@ from mlptsym.ledger.claims.queues import queues
 from mlptsym.ledger.claims.tree import ClaimError
 from mlptsym.ledger.exact.algebra import Atoms, TooLargeError
 
-__all__ = ["ClaimResult", "Counterexample", "decide"]
-
 LARGEST_PRODUCT = 3 * 10**5
 """Terms of a product of polynomials, at most: some seconds."""
 FIRST_QUEUES, FURTHER_QUEUES = (0, 12), (12, 60)

@@ -34,8 +34,6 @@ from mlptsym.symbolic.algebra.symbols import (
 from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expectation, tail
 from mlptsym.symbolic.model.service import service_time
 
-__all__ = ["Reader"]
-
 MOST_TERMS = 300
 """Terms of all expectations of a claim, multiplied out, at most: each is integrated between its breakpoints."""
 
@@ -49,13 +47,7 @@ class _Inside:
 
 
 class Reader:
-    """From the tree of a claim to an expression in the package's symbols.
-
-    Parameters
-    ----------
-    text : str
-        The claim, for messages.
-    """
+    """From the tree of a claim to an expression in the package's symbols; the text of the claim is for messages."""
 
     def __init__(self, text: str) -> None:
         self.text = text

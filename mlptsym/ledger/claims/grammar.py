@@ -15,8 +15,6 @@ from lark.visitors import Transformer_NonRecursive
 from mlptsym.ledger.claims.tree import Call, ClaimError, Literal, Name, Node, Power, Product, Sum, degree
 from mlptsym.validation import instance
 
-__all__ = ["GRAMMAR", "LIMITS", "Limits", "parse"]
-
 GRAMMAR = r"""
 claim: _sum EQUALS _sum
 _sum: sum | _product

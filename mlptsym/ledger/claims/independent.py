@@ -16,8 +16,6 @@ from mlptsym.symbolic.algebra.symbols import boundary, quantum, service, size, s
 from mlptsym.symbolic.model.moments import Density, UpperMoment, tail
 from mlptsym.symbolic.model.service import service_mean, service_rate, service_time, service_upper_moment
 
-__all__ = ["in_free_quantities"]
-
 
 def in_free_quantities(*sides: sp.Expr) -> Iterator[tuple[sp.Expr, ...]]:
     """The sides once for each way in which θ and the boundaries t_r can lie before and beyond ℓ_C.

@@ -21,8 +21,6 @@ from mlptsym.symbolic.algebra.symbols import (
 )
 from mlptsym.symbolic.model.moments import Density, UpperMoment
 
-__all__ = ["ExactQueue", "PiecewiseLaw", "queues"]
-
 
 @dataclass(frozen=True)
 class PiecewiseLaw:
@@ -58,21 +56,11 @@ class PiecewiseLaw:
 
 @dataclass(frozen=True)
 class ExactQueue:
-    """A queue at which every atom of a claim is a rational number.
-
-    Attributes
-    ----------
-    size, service : PiecewiseLaw
-        Laws of L and of S = q(L).
-    work : Fraction
-        x, with θ = q(x).
-    symbols : dict
-        Values of the symbols, boundaries and costs.
-    """
+    """A queue at which every atom of a claim is a rational number."""
 
     size: PiecewiseLaw
     service: PiecewiseLaw
-    symbols: dict[sp.Expr, Fraction]
+    symbols: dict[sp.Expr, Fraction]  # Values of the symbols, boundaries and costs
 
     def value(self, expression: sp.Expr) -> Fraction | None:
         """The exact value of an expression; None where it divides by zero."""

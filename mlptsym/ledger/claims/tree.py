@@ -6,21 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["Call", "ClaimError", "Literal", "Name", "Node", "Power", "Product", "Sum", "degree", "names", "parts"]
-
 
 class ClaimError(ValueError):
-    """A claim that is outside the grammar or the vocabulary.
-
-    Attributes
-    ----------
-    text : str
-        The claim.
-    position : int
-        Where, counted from 0.
-    reason : str
-        What is wrong there, and what is allowed.
-    """
+    """A claim that is outside the grammar or the vocabulary: its text, the position, from 0, and the reason."""
 
     def __init__(self, text: str, position: int, reason: str) -> None:
         self.text, self.position, self.reason = text, position, reason

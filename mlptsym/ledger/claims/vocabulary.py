@@ -27,21 +27,6 @@ from mlptsym.symbolic.mean.two_levels import two_level_response_time, two_level_
 from mlptsym.symbolic.model.moments import UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.policies import algorithm
 
-__all__ = [
-    "EVERY_NAME",
-    "INSIDE",
-    "LEVEL_FUNCTIONS",
-    "MOST_LEVELS",
-    "POINT_FUNCTIONS",
-    "QUANTITIES",
-    "SYMBOLS",
-    "LevelFunction",
-    "canonical",
-    "described",
-    "hazard",
-    "slope",
-]
-
 MOST_LEVELS = 4
 """The largest k of a claim: the formulas of five levels take minutes."""
 

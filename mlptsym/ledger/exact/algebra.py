@@ -14,8 +14,6 @@ from typing import Any
 import sympy as sp
 from flint import Ordering, fmpq, fmpq_mpoly, fmpq_mpoly_ctx
 
-__all__ = ["Atoms", "RationalFunction", "TooLargeError", "atoms_of", "vanishes"]
-
 Factors = tuple[tuple[Any, int], ...]
 
 

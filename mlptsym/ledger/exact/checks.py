@@ -15,22 +15,6 @@ from mlptsym.ledger.exact.algebra import Atoms, atoms_of, vanishes
 from mlptsym.symbolic.algebra.induction import levels, peeled
 from mlptsym.symbolic.algebra.symbols import level
 
-__all__ = [
-    "Equation",
-    "Equations",
-    "agreement",
-    "downward",
-    "everything",
-    "folded",
-    "identities",
-    "is_positive",
-    "reduces_to_zero",
-    "scores",
-    "upward",
-    "written_out",
-]
-
-
 Equation = tuple[str, sp.Expr, sp.Expr]
 """The operation that leads to two sides, and the sides, which should be equal."""
 Equations = Iterable[Equation]
@@ -76,18 +60,10 @@ Claim = Callable[[Any, Any], sp.Expr]
 
 
 def upward(claim: Claim, words: str, *, start: sp.Expr, step: sp.Expr, last: sp.Expr | None = None) -> list[Equation]:
-    """Induction from level 1 on: the claim at 1, and its growth from J to J + 1 for a symbolic J.
+    """Induction from level 1 on: the claim (J, k) ↦ value at 1, and its growth from J to J + 1 for a symbolic J.
 
-    Parameters
-    ----------
-    claim : callable
-        (J, k) ↦ the statement's value for level J of k.
-    words : str
-        What the value is.
-    start, step : Expr
-        What the package gives for the value at 1 and for the growth from J to J + 1 < k.
-    last : Expr, optional
-        What it gives for the growth from J to J + 1 = k, the level that runs to completion.
+    ``start`` and ``step`` are what the package gives for the value at 1 and for the growth from J to J + 1 < k, ``last``
+    for the growth from J to J + 1 = k, the level that runs to completion; ``words`` say what the value is.
     """
     equations = [
         (f"{words} at J = 1", claim(sp.S.One, levels), start),
@@ -102,13 +78,7 @@ def upward(claim: Claim, words: str, *, start: sp.Expr, step: sp.Expr, last: sp.
 def downward(claim: Claim, words: str, *, last: sp.Expr, step: sp.Expr) -> list[Equation]:
     """Induction from the last level down: the claim at J = k − 1, and its growth from J + 1 to J for symbolic J, k.
 
-    Parameters
-    ----------
-    claim : callable
-        (J, k) ↦ the statement's value for level J of k.
-    words : str
-    last, step : Expr
-        What the package gives for the value at J = k − 1 and for the growth from J + 1 down to J.
+    ``last`` and ``step`` are what the package gives for these.
     """
     growth = claim(level, levels) - claim(level + 1, levels)
     return [
@@ -118,17 +88,7 @@ def downward(claim: Claim, words: str, *, last: sp.Expr, step: sp.Expr) -> list[
 
 
 def written_out(claim: Claim, package: Claim, words: str, places: Iterable[tuple[int, int]]) -> Outcome:
-    """A second look, beside induction: both sides as they read for given numbers j and k.
-
-    Parameters
-    ----------
-    claim, package : callable
-        (j, k) ↦ the two values.
-    words : str
-        What they are.
-    places : iterable of (int, int)
-        Pairs j, k.
-    """
+    """A second look, beside induction: both sides as they read for given pairs of numbers j and k."""
     return identities((f"{words}, j = {j}, k = {k}", claim(j, k), package(j, k)) for j, k in places)
 
 
@@ -163,14 +123,7 @@ def everything(*parts: Outcome | Equations) -> Outcome:
 
 
 def agreement(pairs: Sequence[tuple[str, Any, Any]], digits: int = 50) -> Outcome:
-    """Whether pairs of mpmath numbers agree to a number of significant digits.
-
-    Parameters
-    ----------
-    pairs : sequence of (str, number, number)
-        What is compared, and the two values, computed with some more digits.
-    digits : int
-    """
+    """Whether pairs of mpmath numbers, computed with some more digits, agree to a number of significant digits."""
     import mpmath
 
     worst, where = mpmath.mpf(0), ""
@@ -189,14 +142,9 @@ def agreement(pairs: Sequence[tuple[str, Any, Any]], digits: int = 50) -> Outcom
 def scores(found: Sequence[tuple[str, float, float, float]], false_alarm: float, freedom: int | None = None) -> Outcome:
     """Whether simulated values lie within the error of what a statement predicts.
 
-    Parameters
-    ----------
-    found : sequence of (str, float, float, float)
-        What is compared, the prediction, the simulated value and its standard error.
-    false_alarm : float
-        Probability that a true statement is refuted by any of the comparisons (Bonferroni).
-    freedom : int, optional
-        Degrees of freedom of the standard errors, for Student's t; normal if left out.
+    Of each: what is compared, the prediction, the simulated value and its standard error.  ``false_alarm`` is the
+    probability that a true statement is refuted by any of the comparisons (Bonferroni), ``freedom`` the degrees of freedom
+    of the standard errors, for Student's t; normal if left out.
     """
     from scipy.special import ndtri, stdtrit
 

@@ -15,8 +15,6 @@ from mlptsym.symbolic.model.moments import UpperMoment
 from mlptsym.symbolic.model.service import service_mean, service_time, service_upper_moment
 from mlptsym.symbolic.model.size_law import point
 
-__all__ = ["DIGITS", "ServiceLaw", "value"]
-
 DIGITS = 50
 place = sp.Symbol("x", positive=True)
 

@@ -10,8 +10,6 @@ from flint import arb, fmpq
 
 from mlptsym.symbolic.algebra.special import RegularizedUpperGamma
 
-__all__ = ["ball", "covered", "hull"]
-
 MOST_BOXES = 20_000
 
 FUNCTIONS: dict[Any, Callable[..., arb]] = {

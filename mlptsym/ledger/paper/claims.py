@@ -16,8 +16,6 @@ from mlptsym.ledger.paper.numbers import gain_claims, model_claims
 from mlptsym.ledger.paper.sweeps import sweep_claims
 from mlptsym.ledger.paper.verdicts import Finding, PaperClaim
 
-__all__ = ["COLUMNS", "ClaimRow", "as_entry", "entries", "paper_claims", "table", "to_csv"]
-
 
 @dataclass(frozen=True)
 class ClaimRow:
@@ -36,13 +34,7 @@ COLUMNS = tuple(field.name for field in fields(ClaimRow))
 
 
 def paper_claims(evidence: Evidence) -> tuple[PaperClaim, ...]:
-    """The claims in the order of the paper.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Where the package's numbers come from; they are computed when a claim is decided.
-    """
+    """The claims in the order of the paper; their numbers come from the evidence, when a claim is decided."""
     groups = (model_claims, gain_claims, load_claims, sweep_claims)
     return tuple(claim for group in groups for claim in group(evidence))
 

@@ -29,19 +29,6 @@ from mlptsym.simulation.traces import draw_trace
 from mlptsym.studies.best_quanta import Found
 from mlptsym.sweeps import parallel
 
-__all__ = [
-    "LEVELS",
-    "LOADS",
-    "PREEMPTIONS",
-    "VARIED",
-    "Estimate",
-    "Evidence",
-    "Varied",
-    "holding",
-    "level_name",
-    "monotone",
-]
-
 LEVELS = (2, math.inf)
 
 
@@ -96,13 +83,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Numbers about the queue of section 5, at a scale of simulation.
-
-    Parameters
-    ----------
-    jobs, warmup, seeds, root_seed : int
-        As in `mlptsym.simulation.simulate.simulate`; the defaults are the paper's scale.
-    """
+    """Numbers about the queue of section 5, at a scale of simulation: the defaults are the paper's."""
 
     jobs: int = 100_000
     warmup: int = 20_000
@@ -226,15 +207,7 @@ def level_name(levels: float) -> str:
 def holding(relation: Callable[[float], bool], parameters: Iterable[float]) -> tuple[tuple[float, float], ...]:
     """Ranges of a parameter in which a relation holds; where it changes is found by bisection.
 
-    Parameters
-    ----------
-    relation : callable
-    parameters : iterable of float
-        In order; between two at which the relation is the same it is taken not to change.
-
-    Returns
-    -------
-    tuple of (float, float)
+    Between two parameters at which the relation is the same it is taken not to change.
 
     Examples
     --------

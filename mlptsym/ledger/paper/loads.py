@@ -11,8 +11,6 @@ from mlptsym.ledger.paper.verdicts import REPRODUCED, Finding, PaperClaim
 from mlptsym.numeric.mean.response import solve
 from mlptsym.numeric.model.policies import FCFS, MLPT
 
-__all__ = ["load_claims"]
-
 STANDARD_ERRORS = 3.0
 """A simulated ratio of means differs from one if it does by so many standard errors."""
 NO_FORMULA = "none: Capped Gittins has no formula"

@@ -20,8 +20,6 @@ from mlptsym.symbolic.algebra.symbols import (
 )
 from mlptsym.symbolic.model.moments import tail
 
-__all__ = ["F", "J", "L", "S", "beta", "c", "ell_C", "gamma", "lam", "t", "theta"]
-
 S, L, J = service, size, level
 lam, theta, gamma = arrival_rate, quantum, preemption_cost
 beta, ell_C = slowdown_factor, slowdown_threshold

@@ -15,8 +15,6 @@ from mlptsym.ledger.paper.verdicts import NOT_REPRODUCED, REPRODUCED, WITHIN_ERR
 from mlptsym.numeric.mean.response import solve
 from mlptsym.numeric.model.policies import FCFS, MLPT
 
-__all__ = ["gain_claims", "model_claims"]
-
 EQUAL = 1e-6
 """Relative difference from FCFS below which a quantum of almost nothing is FCFS."""
 

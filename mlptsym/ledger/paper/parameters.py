@@ -8,8 +8,6 @@ from fractions import Fraction
 from mlptsym.laws.log_normal import LogNormal
 from mlptsym.numeric.model.queue import Queue
 
-__all__ = ["PAPER", "PaperParameters"]
-
 
 @dataclass(frozen=True)
 class PaperParameters:

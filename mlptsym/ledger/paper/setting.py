@@ -26,8 +26,6 @@ from mlptsym.symbolic.model.moments import UpperMoment, mean
 from mlptsym.symbolic.model.service import service_mean, service_time_inverse, service_upper_moment
 from mlptsym.symbolic.model.size_law import point
 
-__all__ = ["Setting"]
-
 start = sp.Symbol("x", positive=True)
 
 

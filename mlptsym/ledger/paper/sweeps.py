@@ -10,8 +10,6 @@ from mlptsym.ledger.paper.evidence import LEVELS, VARIED, Evidence, holding, lev
 from mlptsym.ledger.paper.verdicts import REPRODUCED, Finding, PaperClaim
 from mlptsym.studies.best_quanta import plateaus
 
-__all__ = ["ordered", "sweep_claims"]
-
 AN_ARGMIN = "none: an argument of a minimum, around which simulated means differ by less than their error"
 FACTOR = 2.0
 """A statement about a sweep has to hold within this factor of the paper's own parameter."""

@@ -16,8 +16,6 @@ from typing import Any
 from mlptsym.ledger.entry import Method
 from mlptsym.ledger.paper.evidence import Estimate
 
-__all__ = ["NOT_REPRODUCED", "REPRODUCED", "WITHIN_ERROR", "Finding", "PaperClaim", "judged"]
-
 REPRODUCED, WITHIN_ERROR, NOT_REPRODUCED = "reproduced", "within the paper's simulation error", "not reproduced"
 LEVEL, GAINS = 0.05, 8
 """Probability that any of the paper's eight simulated numbers is refused though its simulation was right."""
@@ -57,18 +55,10 @@ class PaperClaim:
 
 
 def judged(stated: float, unit: float, theory: float, samples: Sequence[float] = (), seeds: int = 1) -> tuple[str, str]:
-    """Verdict on a number printed to a unit, and the reason.
+    """Verdict on a number printed to a unit (of its last digit), and the reason.
 
-    Parameters
-    ----------
-    stated, unit : float
-        The number and the unit of its last digit.
-    theory : float
-        The exact value.
-    samples : sequence of float
-        One simulated value a seed; none if the number does not come from a simulation.
-    seeds : int
-        Of a simulation at the paper's scale, whose mean has the standard deviation of the samples over √seeds.
+    ``samples`` has one simulated value a seed, none if the number does not come from a simulation; ``seeds`` are those of
+    a simulation at the paper's scale, whose mean has the standard deviation of the samples over √seeds.
     """
     from scipy.special import stdtrit
 

@@ -33,17 +33,6 @@ from mlptsym.symbolic.algebra.symbols import (
 from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment
 from mlptsym.validation import instance, mapping, number, numbers, refuse
 
-__all__ = [
-    "Derivation",
-    "RefutationTable",
-    "VerdictTable",
-    "at_queue",
-    "derivation",
-    "refutations",
-    "value",
-    "verdicts",
-]
-
 DIGITS = 12
 LONGEST_ENDS = 1000
 WIDEST = 240

@@ -12,8 +12,6 @@ from sympy.printing.str import StrPrinter
 from mlptsym.ledger.entry import Entry, Verdict
 from mlptsym.ledger.render.typesetting import in_latex
 
-__all__ = ["explanation", "in_text", "shown"]
-
 
 class _Text(StrPrinter):  # type: ignore[misc]  # SymPy is untyped
     """SymPy's text with the names of claims: F(t), M(n, t), E[S^n], f(t), above(t)."""

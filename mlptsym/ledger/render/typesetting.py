@@ -8,8 +8,6 @@ import sympy as sp
 from sympy.core.relational import Relational
 from sympy.printing.latex import LatexPrinter
 
-__all__ = ["in_latex", "readable"]
-
 
 def in_latex(expression: Any) -> str:
     r"""An expression as LaTeX.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["READING_ORDER"]
-
 READING_ORDER = (
     *("model", "gittins", "policy", "waiting", "response", "two-levels", "many-levels", "remainder", "gradient"),
     *("unloading", "breaks", "limits", "distribution", "laws", "simulation", "errata"),

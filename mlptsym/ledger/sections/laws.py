@@ -18,8 +18,6 @@ from mlptsym.symbolic.algebra.special import GammaDensity, RegularizedUpperGamma
 from mlptsym.symbolic.model.moments import Indicator
 from mlptsym.symbolic.model.size_law import LawFormulas, antiderivative_defect, moment_defects, point
 
-__all__ = ["entries"]
-
 ORDERS = (1, 0, 2)
 
 

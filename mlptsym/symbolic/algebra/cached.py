@@ -11,8 +11,6 @@ from typing import ParamSpec, TypeVar, cast
 
 from sympy.core.cache import CACHE, cacheit
 
-__all__ = ["forget", "cached"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

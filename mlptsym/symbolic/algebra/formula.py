@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-__all__ = ["Formula"]
-
 
 @dataclass(frozen=True)
 class Formula:

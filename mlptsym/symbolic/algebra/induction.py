@@ -13,22 +13,13 @@ import sympy as sp
 
 from mlptsym.symbolic.algebra.symbols import boundary, cost
 
-__all__ = ["levels", "peeled", "total"]
-
 levels = sp.Symbol("k", integer=True, positive=True)
 
 
 def total(term: Callable[[sp.Expr], sp.Expr], lower: sp.Expr | int, upper: sp.Expr | int, index: str = "r") -> sp.Expr:
     """Σ term(r) for r from ``lower`` to ``upper``; written out where the number of terms is known, zero if none.
 
-    Parameters
-    ----------
-    term : callable
-        r ↦ the summand, for a number or a symbol r.
-    lower, upper : Expr or int
-        First and last r.
-    index : str
-        Name of the index of a folded sum; nested sums need different ones.
+    ``index`` names that of a folded sum; nested sums need different ones.
 
     Examples
     --------

@@ -8,8 +8,6 @@ import mpmath
 import sympy as sp
 from sympy.core.function import ArgumentIndexError
 
-__all__ = ["GammaDensity", "RegularizedUpperGamma", "RelativeExponential"]
-
 
 class RegularizedUpperGamma(sp.Function):
     """Q(a, z) = Γ(a, z)/Γ(a), the tail of a gamma law with shape a (NIST DLMF 8.2.4); Q(a, 0) = 1, Q(a, ∞) = 0."""

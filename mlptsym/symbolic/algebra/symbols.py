@@ -10,25 +10,6 @@ from __future__ import annotations
 
 import sympy as sp
 
-__all__ = [
-    "age",
-    "arrival_rate",
-    "attained",
-    "boundary",
-    "cost",
-    "level",
-    "preemption_cost",
-    "quantum",
-    "restore_cost",
-    "service",
-    "size",
-    "slowdown_factor",
-    "slowdown_threshold",
-    "unload",
-    "unload_cost",
-    "unload_time",
-]
-
 service = sp.Symbol("S", positive=True)
 size = sp.Symbol("L", positive=True)
 age = sp.Symbol("a", nonnegative=True)

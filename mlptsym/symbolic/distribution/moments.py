@@ -27,18 +27,6 @@ from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation
 from mlptsym.symbolic.policies.algorithm import boundaries, piece, service_before, work_through
 from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
 
-__all__ = [
-    "MomentTerms",
-    "PieceMoments",
-    "moment_terms",
-    "piece_moments",
-    "piece_moments_formula",
-    "response_moments",
-    "response_moments_formula",
-    "served_formula",
-    "served_moments",
-]
-
 Series = list[sp.Expr]
 
 

@@ -28,20 +28,6 @@ from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expe
 from mlptsym.symbolic.policies.algorithm import boundaries, piece, service_before, work_through
 from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
 
-__all__ = [
-    "PartialTransform",
-    "ResponseTransform",
-    "argument",
-    "busy_period",
-    "last_piece",
-    "response_transform",
-    "stretched",
-    "stretching",
-    "transform",
-    "transform_balance",
-    "work_found",
-]
-
 argument = sp.Symbol("s", positive=True)
 stretched = sp.Symbol("sigma", positive=True)
 
@@ -102,23 +88,8 @@ def transform(
 ) -> sp.Expr:
     r"""Laplace transform E[event · e^{−at·X}] of a piecewise linear function X of a random variable.
 
-    Parameters
-    ----------
-    expression : Expr
-        X, linear in the variable between breakpoints: made of the variable, ``Min``/``Max`` and `Indicator`\ s.
-    at : Expr
-        The argument of the transform.
-    breakpoints : sequence of Expr
-        As for `expectation`: all points where X or the event changes, in increasing order, 0 and ∞ left out.
-    event : Expr
-        A factor that is constant between breakpoints, such as an `Indicator`.
-    variable : Symbol
-        The random variable, S unless given.
-
-    Returns
-    -------
-    Expr
-        A linear combination of `PartialTransform`\ s, and of `UpperMoment`\ s where X is constant.
+    Between breakpoints (as for `expectation`) X is linear in the variable, and the event, such as an `Indicator`, is
+    constant.  It is a linear combination of `PartialTransform`\ s, and of `UpperMoment`\ s where X is constant.
 
     Raises
     ------
@@ -152,18 +123,9 @@ def transform(
 def transform_balance(found: sp.Expr, at: sp.Expr, idle: sp.Expr, work: sp.Expr, lower: Sequence[sp.Expr]) -> sp.Expr:
     """Mean drift of e^{−σV} in steady state, which is zero.
 
-    Parameters
-    ----------
-    found : Expr
-        E[e^{−σV}], by PASTA also what an arrival finds.
-    at : Expr
-        σ; e^{−σV} grows at rate σ e^{−σV} while V > 0 falls at rate one.
-    idle : Expr
-        P(V = 0): the probability that the server is idle.
-    work : Expr
-        E[e^{−σX_j}], of the jump at an arrival: the mean of e^{−σ(V+X)} − e^{−σV} is E[e^{−σV}] (E[e^{−σX}] − 1).
-    lower : sequence of Expr
-        E[e^{−σY_r}] for r > j, with Y_r zero for jobs that do not reach level r: jumps from V = 0, each once per job.
+    ``found`` is E[e^{−σV}], by PASTA also what an arrival finds; ``at`` is σ, and e^{−σV} grows at rate σ e^{−σV} while
+    V > 0 falls at rate one; ``idle`` is P(V = 0).  ``work`` is E[e^{−σX_j}] of the jump at an arrival, ``lower`` the
+    E[e^{−σY_r}], r > j, with Y_r zero for jobs that do not reach level r: jumps from V = 0, each once per job.
     """
     return (
         at * (found - idle) + arrival_rate * found * (work - 1) + arrival_rate * sp.Add(*(jump - 1 for jump in lower))

@@ -41,21 +41,6 @@ from mlptsym.symbolic.model.moments import Density, UpperMoment, tail
 from mlptsym.symbolic.model.service import service_rate
 from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
 
-__all__ = [
-    "BoundarySlope",
-    "LevelSlopes",
-    "WaitingSlopes",
-    "boundary_formula",
-    "boundary_slope",
-    "density_formula",
-    "level_slopes",
-    "level_slopes_formula",
-    "service_density",
-    "waiting_adjoints_formula",
-    "waiting_slope_formula",
-    "waiting_slopes",
-]
-
 
 @dataclass(frozen=True)
 class WaitingSlopes:
@@ -96,15 +81,7 @@ class LevelSlopes:
 
 @cached
 def level_slopes(*, last: bool = False, discipline: Discipline = RESTORING) -> LevelSlopes:
-    """`LevelSlopes`, by Leibniz: the partial moments bring the density at the ends.
-
-    Parameters
-    ----------
-    last : bool
-        Whether level J serves to completion (t_J = ∞).
-    discipline : Discipline
-        Whose pieces.
-    """
+    """`LevelSlopes`, by Leibniz: the partial moments bring the density at the ends; ``last`` if t_J = ∞."""
     start_slope, end_slope = sp.symbols("dt_start dt_end", real=True)
     piece = sp.Symbol("Y", nonnegative=True)
     terms = level_terms(level, last=last, discipline=discipline)
@@ -178,12 +155,7 @@ class BoundarySlope:
 def boundary_slope(*, last: bool = False, discipline: Discipline = RESTORING) -> BoundarySlope:
     """Differentiate what levels J and J + 1 contribute, at the adjoints of what they pass on, in t_J.
 
-    Parameters
-    ----------
-    last : bool
-        Whether level J + 1 serves to completion; the result is the same expression.
-    discipline : Discipline
-        Whose pieces.
+    If level J + 1 serves to completion (``last``), the result is the same expression.
 
     Examples
     --------

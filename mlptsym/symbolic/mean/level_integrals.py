@@ -10,8 +10,6 @@ from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import attained, level, quantum, service
 from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
 
-__all__ = ["PieceIntegrands", "piece_formula", "piece_integrands"]
-
 
 @dataclass(frozen=True)
 class PieceIntegrands:

@@ -11,16 +11,6 @@ from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import age, arrival_rate, preemption_cost, quantum, service
 from mlptsym.symbolic.model.moments import expectation, mean
 
-__all__ = [
-    "demotions",
-    "overhead",
-    "overhead_leading_term",
-    "overhead_next_term",
-    "rule_of_thumb_formula",
-    "rule_of_thumb_quantum",
-    "square_root_quantum",
-]
-
 
 def demotions(service_time: sp.Expr = service, length: sp.Expr = quantum) -> sp.Expr:
     """Number of r ≥ 1 with ``service_time`` > r · ``length``: how often a job is demoted if k = ∞.

@@ -14,12 +14,6 @@ from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, level, quantum, service
 from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, tail
 
-__all__ = [
-    "Remainder",
-    "remainder",
-    "remainder_formula",
-]
-
 
 @dataclass(frozen=True)
 class Remainder:

@@ -19,22 +19,6 @@ from mlptsym.symbolic.model.moments import UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.policies.algorithm import boundaries, completion_probability, effective_size, piece
 from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
 
-__all__ = [
-    "CarriedSums",
-    "LevelTerms",
-    "ResponseTerms",
-    "carried_sums",
-    "completed_formula",
-    "fcfs_response_time",
-    "level_formula",
-    "level_terms",
-    "mean_response_time",
-    "pollaczek_khinchine_formula",
-    "response_terms",
-    "square_end_formula",
-    "waiting_formula",
-]
-
 
 def fcfs_response_time() -> sp.Expr:
     """Pollaczek–Khinchine mean response time of FCFS: Algorithm 1 with one level."""

@@ -16,13 +16,6 @@ from mlptsym.symbolic.model.moments import UpperMoment
 from mlptsym.symbolic.policies.algorithm import service_before
 from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
 
-__all__ = [
-    "mean_slowdown",
-    "reciprocal_mean",
-    "slowdown_formula",
-    "slowdown_in_level",
-]
-
 
 def reciprocal_mean(polynomial: sp.Expr, lower: sp.Expr, upper: sp.Expr) -> sp.Expr:
     """E[polynomial(S)/S ; lower < S ≤ upper], by the moments of one order less.

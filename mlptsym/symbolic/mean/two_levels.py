@@ -25,23 +25,9 @@ from mlptsym.symbolic.algebra.symbols import (
 from mlptsym.symbolic.mean.response import mean_response_time
 from mlptsym.symbolic.model.moments import Density, UpperMoment, mean, tail
 
-__all__ = [
-    "TwoLevelTerms",
-    "jump_ratio",
-    "two_level_formula",
-    "two_level_response_time",
-    "two_level_terms",
-]
-
 
 def two_level_response_time(restore: sp.Expr | None = None) -> sp.Expr:
-    """E[T(θ)] for two levels with the boundary at the symbol ``quantum``, eq. (29).
-
-    Parameters
-    ----------
-    restore : Expr, optional
-        The restore cost c(θ); γ θ, the paper's, unless given.
-    """
+    """E[T(θ)] for two levels with the boundary at the symbol ``quantum``, eq. (29); c(θ) is γθ unless given."""
     due = preemption_cost * quantum if restore is None else restore
     return mean_response_time(2).subs({restore_cost(1): due, attained(1): quantum})
 

@@ -23,18 +23,6 @@ from mlptsym.symbolic.model.moments import Indicator, expectation, tail
 from mlptsym.symbolic.policies.algorithm import boundaries, effective_size, piece, service_before, work_through
 from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
 
-__all__ = [
-    "delay_with_new_arrivals",
-    "linear_root",
-    "merged_wait_by_correction",
-    "merged_wait_by_pieces",
-    "merged_work",
-    "overtaken_residual",
-    "remaining_work",
-    "waiting_time",
-    "work_balance",
-]
-
 
 def merged_work(index: int, levels: int, discipline: Discipline = RESTORING) -> sp.Expr:
     """b_J = E[X_j], the mean work the merged levels 1 … ``index`` do for a job, eq. (17)."""
@@ -86,16 +74,10 @@ def merged_wait_by_correction(index: int, levels: int, discipline: Discipline = 
 
 
 def work_balance(wait: sp.Expr, work_mean: sp.Expr, work_square: sp.Expr, lower_squares: sp.Expr) -> sp.Expr:
-    """Mean drift of V² in steady state, which is zero.
+    """Mean drift of V² in steady state, which is zero; ``wait`` is E[V], the mean work found by an arrival (PASTA).
 
-    Parameters
-    ----------
-    wait : Expr
-        E[V], the mean work found by an arrival (PASTA).
-    work_mean, work_square : Expr
-        E[X_j] and E[X_j²], the jump of V at an arrival: E[(V + X)² − V²] = 2 E[V] E[X] + E[X²].
-    lower_squares : Expr
-        Σ_{r>j} E[Y_r²], with Y_r zero for jobs that do not reach level r: jumps from V = 0, each once per job.
+    V jumps by X_j at arrivals, E[(V + X)² − V²] = 2 E[V] E[X] + E[X²], and from 0 by Y_r, r > j, once per job; it is
+    zero for jobs that do not reach level r.  ``lower_squares`` is Σ_{r>j} E[Y_r²].
     """
     return -2 * wait + arrival_rate * (2 * wait * work_mean + work_square) + arrival_rate * lower_squares
 

@@ -13,14 +13,6 @@ import sympy as sp
 from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import age, preemption_cost
 
-__all__ = [
-    "MEMORY_LAWS",
-    "MemoryLaw",
-    "growth_formula",
-    "restore_cost_at",
-    "shape_formula",
-]
-
 
 @dataclass(frozen=True)
 class MemoryLaw:

@@ -17,8 +17,6 @@ from sympy.core.function import ArgumentIndexError
 from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import service
 
-__all__ = ["Density", "Indicator", "UpperMoment", "expectation", "mean", "on_interval", "tail"]
-
 
 class Density(sp.Function):
     """Density f of a random variable at a point: ``Density(t, variable)``; the variable is S unless given."""

@@ -15,17 +15,6 @@ from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import age, size, slowdown_factor, slowdown_threshold
 from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation
 
-__all__ = [
-    "service_mean",
-    "service_moments_formula",
-    "service_rate",
-    "service_time",
-    "service_time_formula",
-    "service_time_inverse",
-    "service_upper_moment",
-    "size_formula",
-]
-
 
 def service_rate(attained_work: sp.Expr = age) -> sp.Expr:
     """Rate of service at a given attained work, eq. (2): one below ℓ_C, β from ℓ_C on."""

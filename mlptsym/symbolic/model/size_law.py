@@ -17,17 +17,6 @@ import sympy as sp
 from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.formula import Formula
 
-__all__ = [
-    "LawFormulas",
-    "MomentDefects",
-    "law_formula",
-    "logarithm",
-    "moment_defects",
-    "point",
-    "antiderivative_defect",
-    "start_by_shape",
-]
-
 point = sp.Symbol("x", nonnegative=True)
 
 

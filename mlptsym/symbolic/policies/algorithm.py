@@ -13,16 +13,6 @@ from mlptsym.symbolic.algebra.symbols import arrival_rate, attained
 from mlptsym.symbolic.model.moments import expectation, tail
 from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
 
-__all__ = [
-    "boundaries",
-    "completion_probability",
-    "effective_load",
-    "effective_size",
-    "piece",
-    "service_before",
-    "work_through",
-]
-
 
 def boundaries(first: sp.Expr | int, final: sp.Expr | int) -> list[sp.Expr]:
     """The increasing boundaries t_first, …, t_final, for a whole number of them."""

@@ -14,8 +14,6 @@ import sympy as sp
 from mlptsym.symbolic.algebra.symbols import attained, cost, restore_cost, service, unload, unload_time
 from mlptsym.symbolic.model.moments import Indicator, on_interval
 
-__all__ = ["RESTORING", "UNLOADING", "Discipline"]
-
 
 @dataclass(frozen=True)
 class Discipline:

@@ -19,22 +19,6 @@ from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expe
 from mlptsym.symbolic.model.service import service_time_inverse
 from mlptsym.symbolic.model.size_law import LawFormulas, point
 
-__all__ = [
-    "ClosedIndex",
-    "EfficiencyDefects",
-    "GittinsIndex",
-    "chord_formula",
-    "closed_index",
-    "completed",
-    "efficiency",
-    "efficiency_defects",
-    "hazard",
-    "hazard_jump",
-    "quantum_symbol",
-    "served",
-    "under_law",
-]
-
 quantum_symbol = sp.Symbol("Delta", positive=True)
 
 
@@ -155,13 +139,8 @@ class ClosedIndex:
 def closed_index(law: LawFormulas, assuming: Mapping[sp.Symbol, sp.Expr] | None = None) -> ClosedIndex:
     """Gittins index of a law whose hazard SymPy proves constant, or strictly falling on the whole support.
 
-    Parameters
-    ----------
-    law : LawFormulas
-        The law of S (no slowdown).
-    assuming : mapping of Symbol to Expr, optional
-        Parameters written so that a condition on them holds, such as ``{shape: 1/(1 + s)}`` with s > 0 for a shape
-        below one.
+    S has the law (no slowdown).  ``assuming`` has parameters written so that a condition on them holds, such as
+    ``{shape: 1/(1 + s)}`` with s > 0 for a shape below one.
 
     Raises
     ------

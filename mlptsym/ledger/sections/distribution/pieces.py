@@ -23,8 +23,6 @@ from mlptsym.symbolic.distribution.transform import (
 from mlptsym.symbolic.model.moments import Density, expectation, tail
 from mlptsym.symbolic.policies.algorithm import boundaries, effective_load, piece, work_through
 
-__all__ = ["MOST_LEVELS"]
-
 MOST_LEVELS = 3
 
 

@@ -23,9 +23,6 @@ from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, 
 from mlptsym.symbolic.policies.algorithm import boundaries, piece, service_before, work_through
 from mlptsym.symbolic.policies.discipline import RESTORING, UNLOADING
 
-__all__ = ["exponential"]
-
-
 _half = sp.Rational(1, 2)
 
 

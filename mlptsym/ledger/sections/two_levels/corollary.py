@@ -16,8 +16,6 @@ from mlptsym.symbolic.mean.two_levels import two_level_response_time
 from mlptsym.symbolic.mean.waiting import waiting_time
 from mlptsym.symbolic.model.moments import Indicator, expectation
 
-__all__ = ["response_time"]
-
 
 def response_time(two: TwoLevels) -> sp.Expr:
     """(29), last line."""

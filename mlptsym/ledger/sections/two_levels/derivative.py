@@ -25,8 +25,6 @@ from mlptsym.ledger.sections.two_levels.quantities import (
 from mlptsym.symbolic.mean.two_levels import two_level_terms
 from mlptsym.symbolic.model.moments import UpperMoment, mean
 
-__all__ = ["part_A", "part_B"]
-
 
 def part_A(two: TwoLevels, slope: sp.Expr, Q: sp.Expr | None = None) -> sp.Expr:  # the paper's name
     """A(x)."""

@@ -13,8 +13,6 @@ from mlptsym.ledger.sections.two_levels.derivative import part_A, part_B
 from mlptsym.ledger.sections.two_levels.quantities import at_size, linear_cost
 from mlptsym.symbolic.mean.two_levels import jump_ratio, two_level_terms
 
-__all__ = ["hazard", "survivors"]
-
 
 @entry(
     "jump",

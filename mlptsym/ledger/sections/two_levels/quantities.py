@@ -11,8 +11,6 @@ from mlptsym.ledger.paper.notation import S, gamma, lam, theta
 from mlptsym.symbolic.mean.two_levels import TwoLevelTerms
 from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, mean, tail
 
-__all__ = ["TwoLevels", "at_quantum", "at_size", "linear_cost", "with_spare_capacity"]
-
 
 @dataclass(frozen=True)
 class TwoLevels:

@@ -19,8 +19,6 @@ from mlptsym.ledger.sections.waiting.pieces import places, product_of_pieces, sq
 from mlptsym.symbolic.algebra.symbols import arrival_rate
 from mlptsym.symbolic.mean import waiting
 
-__all__ = ["wait"]
-
 
 def check_two_routes(claim: Claim) -> Outcome:
     """λE[(S^eff)²]/2 − O_J and λW_J/2 are both λE[X_k²]/2 at J = k, and have the same growth from J to J + 1."""

@@ -20,8 +20,6 @@ from mlptsym.symbolic.mean.response import level_terms
 from mlptsym.symbolic.model.moments import Indicator, expectation
 from mlptsym.symbolic.policies.algorithm import piece
 
-__all__ = ["lower_with_next_cost", "merged_without_costs", "remaining_unpaid", "work_one_cost_more"]
-
 
 @entry(
     "eq-17",

@@ -11,8 +11,6 @@ from mlptsym.symbolic.mean.response import level_terms
 from mlptsym.symbolic.model.moments import Indicator, expectation
 from mlptsym.symbolic.policies.algorithm import piece
 
-__all__ = ["ends", "places", "product_of_pieces", "squares_growth", "survivors_piece"]
-
 
 def ends(r: sp.Expr | int) -> list[sp.Expr]:
     """The boundaries of level r, 0 left out."""

@@ -19,8 +19,6 @@ from mlptsym.symbolic.mean import waiting
 from mlptsym.symbolic.mean.response import level_terms
 from mlptsym.symbolic.policies.algorithm import service_before
 
-__all__ = ["total_delay"]
-
 
 def total_delay(d: sp.Expr, a: sp.Expr, x: sp.Expr) -> sp.Expr:
     """(23) in d_J, a_{j−1} and E[X_{j−1}]."""
