@@ -1,8 +1,9 @@
 """Scenario files: which notebooks to run with which parameters, read from YAML and checked as a whole.
 
 Only YAML's structure is used.  What a plain value such as ``1e3``, ``yes`` or ``010`` means is decided by the type of
-the parameter it is for, with the same rules as on the command line, and not by YAML's own, which many would not expect.
-No object is ever made from a tag.
+the parameter it is for, with the same rules as on the command line, and not by YAML's own, which many would not expect:
+``1e3`` is a number, ``yes`` is a text and no truth value.  What stands in quotes is a text, and refused where a number
+or a truth value belongs.  No object is ever made from a tag.
 """
 
 from __future__ import annotations
@@ -448,7 +449,11 @@ def _value(parameter: Parameter, node: Node) -> Any:
 def _scalar(parameter: Parameter, node: ScalarNode) -> Any:
     _check_tag(node)
     text = node.value
-    if node.style is not None:  # in quotes, so a text and nothing else
+    if node.style is not None and parameter.type != "str":
+        refuse(
+            parameter.name, text, f"a value of type {parameter.type} without quotes: what stands in quotes is a text"
+        )
+    if node.style is not None:
         return check_value(parameter, text)
     if text in _NOTHING:
         refuse(parameter.name, text or None, f"a value of type {parameter.type}")

@@ -114,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
+    if sys.stdout is None:  # closed before the process began: what is printed would be lost without a word
+        return _fail("standard output is closed: it must be open for the answer", FAILED)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character is no error

@@ -98,6 +98,35 @@ def test_plain_values_mean_what_the_command_line_would_make_of_them(folder: Path
     assert type(found) is type(value)
 
 
+@pytest.mark.parametrize(
+    ("kind", "plain", "value", "quoted", "wrong"),
+    [
+        ("float", "5", 5.0, ["'5'", '"inf"', '""', "|\n        5"], ["yes", "1,5", "'x'"]),
+        ("int", "1e3", 1000, ["'8'", '"1e3"'], ["1e-3", "inf", "no"]),
+        ("bool", "true", True, ["'true'", '"false"'], ["yes", "no", "on", "1"]),
+        ("str", "5", "5", [], []),
+        ("list[float]", "[5, .inf]", [5.0, math.inf], ["'[5]'", "['5']", '[5, "inf"]'], ["5", "[yes]"]),
+        ("list[str]", "[yes, '5']", ["yes", "5"], [], ["yes"]),
+    ],
+)
+def test_what_stands_in_quotes_is_a_text(
+    kind: str, plain: str, value: object, quoted: list[str], wrong: list[str], tmp_path: Path
+) -> None:
+    """It is refused where a number or a truth value belongs, and the error says that it is for the quotes."""
+    defaults = {"float": 1.0, "int": 1, "bool": False, "str": "a", "list[float]": [1.0], "list[str]": ["a"]}
+    notebook(tmp_path, "fig01_a", parameters=f'p: {kind} = {defaults[kind]!r}\noutput_folder: str = ""')
+    text = "scenarios:\n- name: a\n  notebooks: fig01\n  parameters:\n      p: {}\n"
+    assert read(tmp_path, text.format(plain))[0].values == {"p": value}
+    for written in quoted:
+        (message,) = messages(tmp_path, text.format(written))
+        assert re.search(r"line \d: p = .* is not allowed: it must be .*(quotes|list of)", message)
+    for written in wrong:
+        assert "p = " in messages(tmp_path, text.format(written))[0]
+    if kind == "str":
+        for written in ("'5'", '"5"', "5"):
+            assert read(tmp_path, text.format(written))[0].values == {"p": "5"}
+
+
 def test_anchors_may_share_parameters(folder: Path) -> None:
     runs = read(
         folder,

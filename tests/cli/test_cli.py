@@ -20,9 +20,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.main import get_group
 
 import mlptsym as mq
-from mlptsym.cli import errors, main
+from mlptsym.cli import app, errors, main
 from mlptsym.cli import options as cli_options
 from mlptsym.cli.options import MEMORY_SYNTAX, read_memory, read_size
 from mlptsym.laws import size_laws
@@ -801,6 +802,37 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     os.close(write)
     assert done.stderr == b""
     assert done.returncode == 1
+
+
+# One of each way to print: the parser itself, plain lines, JSON, and Rich's tables.
+PRINTING = [
+    "--version",
+    "optimize --help",
+    "verify --names",
+    "response --size exponential:1 --rate 0.5 --json",
+    "verify eq-16",
+]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("words", PRINTING)
+def test_an_answer_that_cannot_be_written_is_an_error(words: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "mlptsym", *words.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "Error: output: No space left on device\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closed files")
+def test_a_closed_output_is_an_error_of_every_command() -> None:
+    line = "Error: standard output is closed: it must be open for the answer\n"
+    done = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m mlptsym --version >&-"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, line)
+    for command in get_group(app).commands:
+        with redirect_stdout(None), redirect_stderr(io.StringIO()) as err:
+            assert (main([command, "--help"]), err.getvalue()) == (1, line)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and signals")

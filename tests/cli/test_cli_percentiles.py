@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 from test_cli import PAPER, PAPER_QUEUE, SMALL, THRICE, answer, refusal, run
 
 import mlptsym as mq
+from mlptsym.simulation.traces import draw_trace
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,19 @@ def test_probabilities_are_chosen() -> None:
     printed = answer("percentiles", *SMALL, "--at", "0,0.9,1")
     assert printed["p"] == [0, 0.9, 1]
     assert printed["quantile"] == [0, pytest.approx(2 * math.log(10), rel=1e-9), None]
+
+
+def test_percentiles_of_a_policy_are_its_own_and_not_those_of_fcfs() -> None:
+    """MLPT against simulated response times, FCFS beside it against the M/M/1 formula: 1 − p = e^{−(μ − λ)t}."""
+    chances = [0.5, 0.95, 0.99]
+    printed = answer("percentiles", *SMALL, "--levels", "2", "--quantum", "1")
+    assert printed["fcfs"] == pytest.approx([-2 * math.log(1 - p) for p in chances], rel=1e-9)
+    trace = draw_trace(mq.Exponential(1), 0.5, 300_000, seed=1, root_seed=5)
+    policy = mq.MLPT(quantum=1, levels=2)
+    times = mq.response_times(mq.Queue(mq.Exponential(1), 0.5), policy, trace.arrival_times, trace.sizes)
+    assert printed["quantile"] == pytest.approx(np.quantile(times, chances), rel=0.03)
+    assert np.abs(np.log(np.divide(printed["quantile"], printed["fcfs"]))).min() > 0.05
+    assert printed["mean_response_time"] == pytest.approx(times.mean(), rel=0.02)
 
 
 def test_for_people() -> None:
