@@ -93,7 +93,7 @@ OWN = {
 }
 
 # As every function whose name ends in "_formula", these say what is compiled: the ledger does not read them, and
-# tests/mutation_run.py alters them instead.
+# tests/compile/test_formulas.py alters them instead.
 COMPILED_ONLY = {"_step_to_the_right", "_numbered", "logarithm"}
 
 # alterations that change nothing, or nothing that is a formula

@@ -143,7 +143,6 @@ def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:
     level = compiled("mlptsym.symbolic.mean.response:level_formula")(
         tail_start=tail[:rows],
         tail_end=_ends(tail, rows),
-        first_start=first[:rows],
         first_end=_ends(first, rows),
         mean=mean,
         start=edges[:rows],

@@ -176,7 +176,6 @@ def level_formula() -> Formula:
     inputs = {
         "tail_start": tail(start),
         "tail_end": tail(end),
-        "first_start": UpperMoment(1, start),
         "first_end": UpperMoment(1, end),
         "mean": mean(),
         "start": start,
