@@ -1,19 +1,21 @@
-"""Many independent calculations side by side: on the processors of this machine, or on a Dask cluster.
+"""Many independent calculations side by side: on the processors of this machine by joblib, or on a Dask cluster.
 
-Everything here is joblib's; what is added is that a result belongs to its input whatever the order of completion, and
-that a cluster which would compute something else is refused.
+What is added is that a result belongs to its input whatever the order of completion, that a cluster which would compute
+something else is refused, and that nothing waits for a cluster that is gone.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -27,8 +29,11 @@ Result = TypeVar("Result")
 
 MOST_WORKERS = 1024
 SCHEDULER = "the address of a running Dask scheduler, such as tcp://10.0.0.1:8786"
-_PATIENCE = 10.0  # seconds for a scheduler to answer, and for workers to join it
-_FEWEST_THREADS = 2  # with one, joblib would leave the cluster alone and work here
+_PATIENCE = 10.0
+"""Seconds for a scheduler to answer, for a worker to join it, and for another worker after the last was lost."""
+_LOOK = 1.0
+"""Seconds between two looks at whether a cluster still has workers."""
+_SENDABLE = "one whose arguments and results can be sent from process to process"
 
 
 class ClusterLostError(RuntimeError):
@@ -63,13 +68,13 @@ def parallel(jobs: int | None = None, *, dask: str | None = None) -> Iterator[No
     dask : str, optional
         Address of the scheduler of a running Dask cluster, such as ``"tcp://10.0.0.1:8786"``.  Its workers need the
         same version of mlptsym and of its dependencies.  A worker that is lost loses nothing: what it was doing is
-        done again by another.
+        done again by another.  Where none is left, and none comes within ten seconds, a sweep ends with an error.
 
     Raises
     ------
     ParameterError
-        If ``jobs`` is no whole number from 1 to 1024; if no scheduler answers at the address, its workers do not have
-        two threads between them within ten seconds, or a worker has other code or other versions.
+        If ``jobs`` is no whole number from 1 to 1024; if no scheduler answers at the address, it has no worker within
+        ten seconds, or a worker has other code or other versions.
 
     Examples
     --------
@@ -78,14 +83,14 @@ def parallel(jobs: int | None = None, *, dask: str | None = None) -> Iterator[No
     ...     sweep(math.factorial, [3, 4, 5])
     [6, 24, 120]
     """
-    import joblib
-
     chosen = None if jobs is None else integer("jobs", jobs, at_least=1, at_most=MOST_WORKERS)
-    if dask is None:
-        with joblib.parallel_config(n_jobs=-1 if chosen is None else chosen):
+    if dask is not None:
+        with _connected(dask):
             yield
         return
-    with _connected(dask) as client, joblib.parallel_config("dask", client=client, wait_for_workers_timeout=_PATIENCE):
+    import joblib
+
+    with joblib.parallel_config(n_jobs=chosen or -1):
         yield
 
 
@@ -103,35 +108,47 @@ def scheduler_address(dask: object) -> str:
 
 
 @contextmanager
-def _connected(address: str) -> Iterator[Any]:
-    allowed = SCHEDULER
-    address = scheduler_address(address)
+def _connected(address: str) -> Iterator[None]:
+    """Make the cluster at an address the current one, after a look at whether it would compute the same."""
     import distributed
 
-    connect: Any = distributed.Client
-    try:
+    address = scheduler_address(address)
+    with _quiet_logs(), ThreadPoolExecutor(1) as elsewhere:  # a loop may be running here
+        try:
+            elsewhere.submit(asyncio.run, _answer(address)).result()
+        except Exception as error:  # whatever it is that answers, or does not
+            raise ParameterError("dask", address, SCHEDULER) from error
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # differing versions are looked at below, and refused
+            connect: Any = distributed.Client
             client = connect(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise ParameterError("dask", address, allowed) from error
-    try:
-        deadline = time.monotonic() + _PATIENCE
-        while sum(client.ncores().values()) < _FEWEST_THREADS:
-            if time.monotonic() > deadline:
-                refuse("dask", address, f"{allowed}, whose workers have at least {_FEWEST_THREADS} threads in all")
-            time.sleep(0.05)
         try:
-            found = set(client.run(fingerprint).values())
-        except Exception as error:  # most likely the package is missing there
-            raise ParameterError("dask", address, f"{allowed}, whose workers have mlptsym ({error})") from error
-        if found != {fingerprint()}:
-            refuse("dask", address, f"{allowed}, whose workers have the same mlptsym and the same dependencies")
-        with _quiet_logs():
-            yield client
-    finally:
-        with _quiet_logs():
+            try:
+                client.wait_for_workers(1, _PATIENCE)
+            except TimeoutError as error:
+                raise ParameterError("dask", address, f"{SCHEDULER}, which has at least one worker") from error
+            try:
+                found = set(client.run(fingerprint).values())
+            except Exception as error:  # most likely the package is missing there
+                raise ParameterError("dask", address, f"{SCHEDULER}, whose workers have mlptsym ({error})") from error
+            if found != {fingerprint()}:
+                allowed = f"{SCHEDULER}, whose workers have the same mlptsym and the same dependencies"
+                refuse("dask", address, allowed)
+            with client.as_current():
+                yield
+        finally:
             client.close(timeout=2)
+
+
+async def _answer(address: str) -> None:
+    """Wait for an answer of a scheduler: a client that gets none takes its time to end, and says so."""
+    import distributed.core
+
+    connect: Any = distributed.core.rpc
+    settings: Any = distributed.Security
+    security = settings().get_connection_args("client")
+    async with asyncio.timeout(_PATIENCE), connect(address, timeout=_PATIENCE, connection_args=security) as scheduler:
+        await scheduler.identity()
 
 
 @contextmanager
@@ -148,6 +165,19 @@ def _quiet_logs() -> Iterator[None]:
             logger.disabled = False
 
 
+def _cluster() -> Any:
+    """The client of the cluster that sweeps run on; None if they run here."""
+    if "distributed" not in sys.modules:
+        return None  # `parallel` would have loaded it
+    import distributed
+
+    clients: Any = distributed.Client
+    try:
+        return clients.current(allow_global=False)
+    except ValueError:
+        return None
+
+
 def on_cluster() -> bool:
     """Whether sweeps run in other places than this machine's processors, with nothing shared but what is handed over.
 
@@ -156,12 +186,7 @@ def on_cluster() -> bool:
     >>> on_cluster()
     False
     """
-    if "joblib" not in sys.modules:
-        return False  # `parallel` would have loaded it
-    from joblib.parallel import get_active_backend
-
-    backend, _ = get_active_backend(prefer="threads")
-    return not getattr(backend, "supports_sharedmem", False)
+    return _cluster() is not None
 
 
 def sweep(function: Callable[[Item], Result], items: Iterable[Item], *, threads: bool = False) -> list[Result]:
@@ -202,21 +227,8 @@ def sweep(function: Callable[[Item], Result], items: Iterable[Item], *, threads:
     todo = list(islice(items, LONGEST + 1))
     if len(todo) > LONGEST:
         refuse("items", items, f"at most {LONGEST} arguments")
-    if on_cluster():
-        _check_sendable(function, todo)
     results = dict(sweep_as_completed(function, todo, threads=threads))
-    return [results[place] for place in range(len(results))]
-
-
-def _check_sendable(function: object, items: Iterable[object]) -> None:
-    """Refuse what cannot be pickled: joblib would wait for ever for an answer from the cluster."""
-    import cloudpickle
-
-    for name, value in (("function", function), *((f"items[{place}]", item) for place, item in enumerate(items))):
-        try:
-            cloudpickle.dumps(value)
-        except Exception as error:  # what an object raises that will not be pickled is its own affair
-            raise ParameterError(name, value, f"something that can be sent to another process ({error})") from error
+    return [results[place] for place in range(len(todo))]
 
 
 def sweep_as_completed(
@@ -242,72 +254,92 @@ def sweep_as_completed(
     ClusterLostError
         If the cluster gives up or is gone.
     """
+    numbered = enumerate(items)
+    client = _cluster()
+    return _here(function, numbered, threads, jobs) if client is None else _there(client, function, numbered, jobs)
+
+
+def _here(
+    function: Callable[[Item], Result], items: Iterable[tuple[int, Item]], threads: bool, jobs: int | None
+) -> Iterator[tuple[int, Result]]:
+    """`sweep_as_completed` on this machine, by joblib."""
     import joblib
     from joblib.parallel import get_active_backend
 
-    backend, given = get_active_backend()
     work = joblib.Parallel(
-        n_jobs=jobs or given or -1,
+        n_jobs=jobs or get_active_backend()[1] or -1,
         prefer="threads" if threads else None,
         return_as="generator_unordered",
         batch_size=1,
         pre_dispatch=jobs or "n_jobs",
     )
-    lost = _watched(getattr(backend, "client", None), work)
-    results = work(joblib.delayed(_placed)(function, (place, item)) for place, item in enumerate(items))
+    results = work(joblib.delayed(_placed)(function, place, item) for place, item in items)
     try:
         for placed in results:  # noqa: UP028, so that `close` is called below if the loop ends early
             yield placed
-        if lost:
-            raise ClusterLostError(lost[0])  # noqa: TRY301
     except BrokenProcessPool as error:
         if "un-serialize" not in str(error):
             raise
-        allowed = "one whose arguments and results can be sent from process to process"
-        raise ParameterError("function", function, allowed) from error
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] != "distributed":
-            raise
-        raise ClusterLostError(type(error).__name__) from error
+        raise ParameterError("function", function, _SENDABLE) from error
     finally:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that some results were not used
             results.close()
 
 
-def _watched(client: Any, work: Any) -> list[str]:
-    """Reasons why the cluster gave up on a calculation, in a list that fills as that happens, which ends the work.
+def _there(
+    client: Any, function: Callable[[Item], Result], items: Iterable[tuple[int, Item]], jobs: int | None
+) -> Iterator[tuple[int, Result]]:
+    """`sweep_as_completed` on a cluster, by Dask: joblib would not notice that it gave up, and wait for ever."""
+    from distributed import Future
 
-    Exceptions of the calculation itself are results.  What goes wrong around it, such as the loss of worker after
-    worker, joblib would not notice, and wait for ever.
-    """
-    lost: list[str] = []
-    if client is None:
-        return lost
-    submit = type(client).submit
+    running: dict[Future[Any], int] = {}
+    items = iter(items)
+    try:
+        while True:
+            for place, item in islice(items, (jobs or sum(client.ncores().values())) - len(running)):
+                try:
+                    running[client.submit(_placed, function, place, item, pure=False)] = place
+                except TypeError as error:
+                    raise ParameterError("function", function, _SENDABLE) from error
+            if not running:
+                return
+            for future in _completed(client, list(running)):
+                del running[future]
+                try:
+                    result = future.result()
+                except Exception as error:
+                    if future.status == "finished":
+                        raise ParameterError("function", function, _SENDABLE) from error
+                    raise
+                yield result
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "distributed":
+            raise
+        raise ClusterLostError(type(error).__name__) from error
+    finally:
+        client.cancel(list(running))
 
-    def watch(future: Any) -> None:
-        if future.status == "error":
-            lost.append(type(future.exception()).__name__)
-            work._aborting = True
 
-    def submitted(*words: Any, **options: Any) -> Any:
-        future = submit(client, *words, **options)
-        future.add_done_callback(watch)
-        return future
+def _completed(client: Any, futures: list[Any]) -> Iterable[Any]:
+    """Those of a cluster's calculations that are complete, at least one."""
+    import distributed
 
-    client.submit = submitted
-    return lost
+    wait: Any = distributed.wait
+    alone = time.monotonic()
+    while True:
+        with suppress(TimeoutError):
+            done: Iterable[Any] = wait(futures, timeout=_LOOK, return_when="FIRST_COMPLETED").done
+            return done
+        if client.ncores():
+            alone = time.monotonic()
+        elif time.monotonic() > alone + _PATIENCE:
+            raise ClusterLostError(f"its last worker has been gone for {_PATIENCE:g} seconds")
 
 
-def _placed(function: Callable[[Item], Result], placed: tuple[int, Item]) -> tuple[int, Result]:
-    """The result with its place; sweeps inside the function run one after the other.
-
-    Place and item come as one tuple because the Dask backend hands over large arguments by way of one worker's memory,
-    where they would be lost with that worker; tuples it leaves alone.
-    """
+def _placed(function: Callable[[Item], Result], place: int, item: Item) -> tuple[int, Result]:
+    """The result with its place; sweeps inside the function run one after the other."""
     import joblib
 
-    place, item = placed
     with joblib.parallel_config("sequential"):
         return place, function(item)

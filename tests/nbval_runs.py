@@ -7,8 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mlptsym.runtime import runner
-from mlptsym.runtime.notebook_process import KERNEL
+from mlptsym.runtime.kernels import KERNEL, environment, scratch_folder
 
 # nbval, with sockets in a folder of one's own: ports could be taken by a kernel of another test that starts just then.
 _NBVAL = """\
@@ -22,7 +21,7 @@ raise SystemExit(pytest.main(sys.argv[2:]))
 
 def run_nbval(*notebooks: Path, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     """Run notebooks of one folder again, one after the other, and compare their outputs with those that are stored."""
-    with runner._scratch_folder() as scratch:
+    with scratch_folder() as scratch:
         startup = scratch / "ipython" / "profile_default" / "startup"
         startup.mkdir(parents=True)
         (startup / "collector.py").write_text(
@@ -32,7 +31,7 @@ def run_nbval(*notebooks: Path, options: tuple[str, ...] = ()) -> subprocess.Com
         command = [sys.executable, "-c", _NBVAL, str(scratch / "k.json"), *fixed, *options]
         return subprocess.run(
             [*command, f"--rootdir={notebooks[0].parent}", *map(str, notebooks)],
-            env={**runner._environment(scratch), "IPYTHONDIR": str(scratch / "ipython")},
+            env={**environment(scratch), "IPYTHONDIR": str(scratch / "ipython")},
             capture_output=True,
             text=True,
             check=False,

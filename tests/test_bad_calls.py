@@ -84,7 +84,7 @@ from mlptsym.numeric.mean.gradient import quantum_slopes, response_gradient
 from mlptsym.numeric.mean.response import LevelTable
 from mlptsym.numeric.optimal.objectives import best_quantum_for, mean_slowdown
 from mlptsym.numeric.optimal.unequal import best_boundaries_by_level
-from mlptsym.runtime.runner import find_notebooks, plan_figures
+from mlptsym.runtime.plan import find_notebooks, plan_figures
 from mlptsym.simulation.simulate import SimulationResult, simulate_many
 from mlptsym.simulation.traces import draw_pieces, draw_trace, draw_traces
 from mlptsym.site import build_site

@@ -63,8 +63,9 @@ PLUMBING = {
     "mlptsym.simulation.kernels": CHECKED,
     "mlptsym.simulation.streaming": CHECKED,
     "mlptsym.figures.drawing": "draws on matplotlib's axes what the drawing of a whole figure has checked",
-    "mlptsym.runtime.kernel_client": "what notebook_process talks to kernels with",
-    "mlptsym.runtime.notebook_process": "the process notebooks run in, which gets checked tasks",
+    **dict.fromkeys(
+        (f"mlptsym.runtime.{name}" for name in ("execution", "guard", "kernel_app", "kernels")), "runs the tasks that run_tasks has checked"
+    ),
     "mlptsym.runtime.parameters": "what plan_figures and read_scenarios check notebooks and their parameters with",
     "mlptsym.runtime.progress": "shows the progress of runs that are planned",
     "mlptsym.site.mathml": "typesets the formulas of notebooks that are stored",
@@ -85,7 +86,7 @@ NAMES = {
         (
             "mlptsym.batch.manifest.Record", "mlptsym.batch.running.Finished", "mlptsym.batch.scenarios.BatchRun",
             "mlptsym.batch.scenarios.ScenarioFileError", "mlptsym.studies.best_quanta.Found",
-            "mlptsym.figures.crossings.Crossing", "mlptsym.runtime.runner.FigureRun", "mlptsym.runtime.runner.FigureTask",
+            "mlptsym.figures.crossings.Crossing", "mlptsym.runtime.plan.FigureRun", "mlptsym.runtime.plan.FigureTask",
             "mlptsym.site.build.Source", "mlptsym.fitting.arrivals.ArrivalStatistics",
             "mlptsym.fitting.arrivals.Departure", "mlptsym.fitting.clock.Clock", "mlptsym.fitting.fit.TraceFit",
             "mlptsym.fitting.laws.FittedLaw",

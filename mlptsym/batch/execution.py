@@ -18,7 +18,8 @@ from typing import Any
 
 from mlptsym.figures.record import read_figure_data
 from mlptsym.provenance import code_digest, versions
-from mlptsym.runtime.runner import FigureTask, run_tasks
+from mlptsym.runtime.plan import FigureTask
+from mlptsym.runtime.runner import run_tasks
 from mlptsym.validation import ParameterError
 
 __all__ = ["Outcome", "Work", "execute", "execute_on_cluster"]

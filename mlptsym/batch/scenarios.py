@@ -30,7 +30,7 @@ from mlptsym.runtime.parameters import (
     parse_override,
     read_parameters,
 )
-from mlptsym.runtime.runner import FigureTask, notebook_folder, plan_figures
+from mlptsym.runtime.plan import FigureTask, notebook_folder, plan_figures
 from mlptsym.validation import ParameterError, refuse
 
 if TYPE_CHECKING:

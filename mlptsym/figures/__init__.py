@@ -16,7 +16,8 @@ from mlptsym.figures.style import (
     paper_style,
     point_style,
 )
-from mlptsym.runtime.runner import FigureRun, run_figures
+from mlptsym.runtime.plan import FigureRun
+from mlptsym.runtime.runner import run_figures
 
 __all__ = [
     "COLUMN_WIDTH",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from mlptsym.runtime.runner import FigureRun
+    from mlptsym.runtime.plan import FigureRun
 
 __all__ = ["shown_progress"]
 

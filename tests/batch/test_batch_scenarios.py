@@ -15,7 +15,7 @@ from mlptsym.batch.names import compared, folder_name, grid_name, path_name
 from mlptsym.batch.ranges import PLURALS, check_range, known_ranges
 from mlptsym.batch.scenarios import BatchRun, ScenarioFileError, check_ranges, read_scenarios
 from mlptsym.runtime.parameters import OUTPUT_FOLDER, read_parameters
-from mlptsym.runtime.runner import find_notebooks, notebook_folder
+from mlptsym.runtime.plan import find_notebooks, notebook_folder
 from mlptsym.validation import ParameterError
 
 ROOT = Path(__file__).parents[2]

@@ -22,11 +22,11 @@ from mlptsym import (
 from mlptsym.figures import FigureData, read_figure_data
 from mlptsym.figures.base_load import at_load, best_name, draw_loads, simulation_by_load, theory_by_load
 from mlptsym.numeric.optimal.optimum import optimal_quantum
-from mlptsym.runtime import runner
+from mlptsym.runtime import plan
 
 LAW = LogNormal(5, 0.9)
 QUEUE = Queue(LAW, 0.001, 6 * LAW.mean, slowdown_factor=0.39, preemption_cost=0.1)
-COMMITTED = runner.notebook_folder().parent / "figures" / "fig09.csv"
+COMMITTED = plan.notebook_folder().parent / "figures" / "fig09.csv"
 
 
 def test_a_load_gives_the_arrival_rate() -> None:

@@ -19,10 +19,10 @@ from mlptsym.figures.parameter_sweeps import (
 )
 from mlptsym.numeric.mean.gradient import quantum_slopes
 from mlptsym.numeric.optimal.optimum import optimal_quantum
-from mlptsym.runtime import runner
+from mlptsym.runtime import plan
 from mlptsym.studies.best_quanta import Found, best_quanta, jumps, piece, plateaus, rules_of_thumb
 
-FIGURES = runner.notebook_folder().parent / "figures"
+FIGURES = plan.notebook_folder().parent / "figures"
 LAW = LogNormal(5, 0.9)
 SMALL, LARGE = (Queue(LAW, 0.0036, x * LAW.mean, slowdown_factor=0.39, preemption_cost=0.1) for x in (3, 8))
 BY_THRESHOLD = ParameterSweep(SMALL, "slowdown_threshold", 2.2, 7.5)

@@ -12,7 +12,7 @@ import pytest
 from fit_samples import DATA
 from nbval_runs import run_nbval
 
-from mlptsym.runtime import runner
+from mlptsym.runtime import plan
 from mlptsym.runtime.parameters import read_parameters
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def test_it_is_stored_whole_and_names_no_place() -> None:
 
 def test_it_is_no_figure() -> None:
     """`mlptsym figures` does not run it."""
-    assert NOTEBOOK not in runner.find_notebooks(NOTEBOOK.parent).values()
+    assert NOTEBOOK not in plan.find_notebooks(NOTEBOOK.parent).values()
 
 
 @pytest.mark.long

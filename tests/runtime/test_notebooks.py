@@ -25,12 +25,12 @@ from scipy import stats
 from mlptsym import FCFS, MLPT, LogNormal, Queue, mean_response_time
 from mlptsym.figures import FigureData, read_figure_data, save_figure
 from mlptsym.figures.quanta import draw_quanta, level_name
-from mlptsym.runtime import runner
+from mlptsym.runtime import plan
 from mlptsym.runtime.parameters import OUTPUT_FOLDER, read_parameters
 from mlptsym.simulation.simulate import simulate_many
 
-NOTEBOOKS = runner.find_notebooks(runner.notebook_folder())
-FIGURES = runner.notebook_folder().parent / "figures"
+NOTEBOOKS = plan.find_notebooks(plan.notebook_folder())
+FIGURES = plan.notebook_folder().parent / "figures"
 QUANTUM_FIGURES = ("fig06", "fig07", "fig08")
 
 PICTURE_TOLERANCE = 0.5
