@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlptsym.numeric.distribution.percentiles import response_time_distribution
     from mlptsym.numeric.gittins.capped import CappedGittins
     from mlptsym.numeric.gittins.index import gittins_index
+    from mlptsym.numeric.mean.lazy import lazy_terms
     from mlptsym.numeric.mean.response import level_table, mean_response_time, solve
     from mlptsym.numeric.mean.two_levels import two_level_terms
     from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
@@ -58,6 +59,7 @@ __all__ = [
     "Weibull",
     "best_quantum_for",
     "gittins_index",
+    "lazy_terms",
     "level_table",
     "mean_response_time",
     "mean_slowdown",
@@ -81,6 +83,7 @@ _HOMES = {
     "mlptsym.numeric.optimal.optimum": ("optimal_quantum", "rule_of_thumb"),
     "mlptsym.numeric.model.policies": ("FCFS", "MLPT"),
     "mlptsym.numeric.model.queue": ("Queue",),
+    "mlptsym.numeric.mean.lazy": ("lazy_terms",),
     "mlptsym.numeric.mean.response": ("level_table", "mean_response_time", "solve"),
     "mlptsym.numeric.mean.two_levels": ("two_level_terms",),
     "mlptsym.numeric.optimal.unequal": ("optimal_quanta",),

@@ -100,7 +100,7 @@ NAMES = {
             "mlptsym.numeric.gittins.index.GittinsIndex", "mlptsym.numeric.mean.gradient.QuantumSlopes",
             "mlptsym.numeric.mean.gradient.ResponseGradient", "mlptsym.numeric.optimal.objectives.ObjectiveOptimum",
             "mlptsym.numeric.optimal.optimum.Optimum", "mlptsym.numeric.mean.response.LevelTable", "mlptsym.numeric.mean.response.Solution",
-            "mlptsym.numeric.model.saturation.SaturationError", "mlptsym.numeric.mean.two_levels.TwoLevelTerms", "mlptsym.numeric.optimal.unequal.OptimalQuanta",
+            "mlptsym.numeric.model.saturation.SaturationError", "mlptsym.numeric.mean.lazy.LazyTerms", "mlptsym.numeric.mean.two_levels.TwoLevelTerms", "mlptsym.numeric.optimal.unequal.OptimalQuanta",
             "mlptsym.simulation.simulate.SimulationResult", "mlptsym.simulation.traces.Trace",
             "mlptsym.sweeps.ClusterLostError",
         ),

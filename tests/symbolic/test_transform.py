@@ -10,18 +10,17 @@ from by_value import density, differ
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, boundary, cost, service
 from mlptsym.symbolic.distribution.moments import moment_terms, piece_moments, response_moments, served_moments
 from mlptsym.symbolic.distribution.transform import (
-    PartialTransform,
     argument,
     busy_period,
     last_piece,
     response_transform,
     stretched,
-    transform,
     work_found,
 )
 from mlptsym.symbolic.mean.response import mean_response_time
 from mlptsym.symbolic.mean.waiting import merged_wait_by_pieces
 from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expectation, tail
+from mlptsym.symbolic.model.transforms import PartialTransform, transform
 from mlptsym.symbolic.policies.algorithm import boundaries, completion_probability, effective_load, piece, work_through
 
 POINT = {

@@ -19,6 +19,7 @@ from mlptsym.numeric.levels.remainder import (
     remainder_bounds,
 )
 from mlptsym.numeric.levels.sums import level_sums
+from mlptsym.numeric.mean.lazy import lazy_terms
 from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.numeric.model.saturation import MEAN, refuse_saturated
@@ -87,16 +88,17 @@ def mean_response_time(queue: Queue, policy: Policy) -> Any:
     Raises
     ------
     ParameterError
-        For MLPT′ (``lazy=True``), which only simulation answers, and for work beyond a stated limit: more than 2²²
-        levels for one quantum, or 2²⁸ levels in all.
+        For MLPT′ (``lazy=True``) with more than two levels, which only simulation answers, and for work beyond a stated
+        limit: more than 2²² levels for one quantum, or 2²⁸ levels in all.
     SaturationError
         Where 1 − 1e-9 < ρ^eff < 1: the relative error, 1e-15/(1 − ρ^eff) at most, would be above 1e-6.
 
     Notes
     -----
-    Finite k: theorem 4.5, eqs. (26)–(28).  k = ∞: levels are summed until the proved bound on the rest is below 1e-13
-    of the answer; where that may take more than 2¹⁸ levels, and for power-law tails, where it cannot be reached, the
-    rest is added by an Euler–Maclaurin formula with a relative error below 1e-9 (usually 1e-12).  Power laws with a
+    Finite k: theorem 4.5, eqs. (26)–(28), and `mlptsym.symbolic.mean.lazy` for MLPT′ with two levels.  k = ∞: levels
+    are summed until the proved bound on the rest is below 1e-13 of the answer; where that may take more than 2¹⁸
+    levels, and for power-law tails, where it cannot be reached, the rest is added by an Euler–Maclaurin formula with a
+    relative error below 1e-9 (usually 1e-12).  Power laws with a
     shape below 1.05, whose levels beyond 1e120 still count, are refused.
 
     Examples
@@ -121,7 +123,7 @@ class Solution:
     mean_response_time : float or array
         E[T], ``inf`` if unstable or infinite.
     effective_load : float or array
-        ρ^eff = λE[S^eff], eq. (11).
+        ρ^eff = λE[S^eff], eq. (11), under MLPT′ as if no cost were waived, which is what decides stability.
     stable : bool or array of bool
         Whether ρ^eff < 1 (lemmas 3.1 and 4.2).
     """
@@ -145,13 +147,17 @@ def solve(queue: Queue, policy: Policy) -> Solution:
         validation.refuse("queue", queue, "a Queue")
     if not isinstance(policy, (FCFS, MLPT)):
         validation.refuse("policy", policy, "FCFS or MLPT (other policies can only be simulated)")
-    if policy.lazy:
-        validation.refuse("lazy", True, "False for the theory (MLPT′ can only be simulated)")
+    if policy.lazy and policy.levels > 2:
+        validation.refuse(
+            "lazy", True, "False for the theory of more than two levels (their MLPT′ can only be simulated)"
+        )
     quanta = np.asarray(policy.quantum if isinstance(policy, MLPT) and policy.quanta is None else 1.0, dtype=float)
     if policy.levels == math.inf:
         times, loads = _infinite(queue, quanta.ravel())
     else:
         times, loads = _finite(queue, _unit_boundaries(policy), quanta.ravel())
+    if policy.lazy and policy.levels == 2:
+        times = lazy_terms(queue, _scaled(queue, _unit_boundaries(policy), quanta.ravel())[0]).mean_response_time
     _refuse_lost(queue, policy, times, loads)
     if quanta.ndim == 0:
         return Solution(float(times[0]), float(loads[0]), bool(loads[0] < 1))
@@ -367,8 +373,12 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
     beyond = not closed and is_continuable(queue.size) and len(ends) == LONGEST_TABLE
     squares = np.array([_continued(queue, quantum).squares]) if beyond else sums.squares
     occupied = sums.probability[:, 0] > 0
+    waits, costs = sums.waiting(squares), sums.paid
+    if policy.lazy and closed and len(ends):
+        terms = lazy_terms(queue, ends)
+        waits, costs = np.array([terms.first_wait, terms.last_wait]), costs * terms.charged
     probability, waiting, completed, paid = (
-        column[occupied, 0] for column in (sums.probability, sums.waiting(squares), sums.completed_service, sums.paid)
+        column[occupied, 0] for column in (sums.probability, waits, sums.completed_service, costs)
     )
     level, response = np.flatnonzero(occupied) + 1, waiting + completed / probability + paid
     rest = 0.0 if closed else float(queue.service_moments(ends[-1])[0])

@@ -55,8 +55,8 @@ class MLPT:
     quanta : sequence of float, optional
         Quanta θ_1, …, θ_{k−1} of the levels above the last, each > 0.
     lazy : bool
-        The paper's MLPT′: no restore cost when levels 1 … i+1 are empty at the demotion from level i.  Simulation
-        only.
+        The paper's MLPT′: no restore cost when levels 1 … i+1 are empty at the demotion from level i.  With more than
+        two levels for simulation only.
 
     Examples
     --------

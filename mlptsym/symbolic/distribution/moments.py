@@ -15,15 +15,10 @@ import sympy as sp
 from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, level, service
-from mlptsym.symbolic.distribution.transform import (
-    argument,
-    last_piece,
-    stretching,
-    transform,
-    transform_balance,
-)
+from mlptsym.symbolic.distribution.transform import argument, last_piece, stretching, transform_balance
 from mlptsym.symbolic.mean.waiting import linear_root
 from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation
+from mlptsym.symbolic.model.transforms import transform
 from mlptsym.symbolic.policies.algorithm import boundaries, piece, service_before, work_through
 from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
 

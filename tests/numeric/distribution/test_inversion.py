@@ -15,8 +15,9 @@ from mlptsym.numeric.distribution.response_moments import _limit, level_moments
 from mlptsym.numeric.distribution.waiting_transform import Levels, _alike, _near, _sum_of_tails, level_transforms
 from mlptsym.numeric.model.service_measure import ServiceMeasure, thinned
 from mlptsym.symbolic.algebra.symbols import arrival_rate, boundary, cost
-from mlptsym.symbolic.distribution.transform import PartialTransform, argument, response_transform, stretched
+from mlptsym.symbolic.distribution.transform import argument, response_transform, stretched
 from mlptsym.symbolic.model.moments import UpperMoment
+from mlptsym.symbolic.model.transforms import PartialTransform
 
 FEW, MANY = Frequencies(8.0, 192), Frequencies(8.0, 384)
 

@@ -11,16 +11,9 @@ from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Equations
 from mlptsym.ledger.paper import printed
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, cost, restore_cost
-from mlptsym.symbolic.distribution.transform import (
-    PartialTransform,
-    argument,
-    busy_period,
-    last_piece,
-    stretched,
-    transform,
-    work_found,
-)
+from mlptsym.symbolic.distribution.transform import argument, busy_period, last_piece, stretched, work_found
 from mlptsym.symbolic.model.moments import Density, expectation, tail
+from mlptsym.symbolic.model.transforms import PartialTransform, transform
 from mlptsym.symbolic.policies.algorithm import boundaries, effective_load, piece, work_through
 
 MOST_LEVELS = 3

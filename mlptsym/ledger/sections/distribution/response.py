@@ -17,9 +17,10 @@ from mlptsym.ledger.sections.distribution.pieces import MOST_LEVELS
 from mlptsym.ledger.sections.waiting.tagged_job import total_delay
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, boundary, cost, restore_cost, service, unload_time
 from mlptsym.symbolic.distribution.moments import moment_terms, piece_moments, response_moments, served_moments
-from mlptsym.symbolic.distribution.transform import PartialTransform, argument, response_transform, stretched
+from mlptsym.symbolic.distribution.transform import argument, response_transform, stretched
 from mlptsym.symbolic.mean.response import mean_response_time
 from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, tail
+from mlptsym.symbolic.model.transforms import PartialTransform
 from mlptsym.symbolic.policies.algorithm import boundaries, piece, service_before, work_through
 from mlptsym.symbolic.policies.discipline import RESTORING, UNLOADING
 
