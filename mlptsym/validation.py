@@ -407,7 +407,7 @@ def path(name: str, value: object, allowed: str = "the name of a file") -> Path:
     Raises
     ------
     ParameterError
-        If the value is neither text nor a path, holds a character that no file name can hold, or is too long for one.
+        If the value is neither text nor a path, empty, holds a character that no file name can hold, or is too long.
 
     Examples
     --------
@@ -419,6 +419,8 @@ def path(name: str, value: object, allowed: str = "the name of a file") -> Path:
     text = os.fspath(value)
     if not isinstance(text, str):
         refuse(name, value, allowed)
+    if not text:  # pathlib takes it for the current folder
+        refuse(name, text, allowed)
     if "\0" in text:
         refuse(name, text, f"{allowed}, without a null character")
     try:

@@ -212,7 +212,7 @@ def test_yes_and_no():
 
 def test_paths():
     assert path("out", "a/b.csv") == path("out", Path("a", "b.csv")) == Path("a/b.csv")
-    for value in (None, 1, b"a", "nul\0", "\ud800", "a" * 256, "a/" * 3000, ["a"]):
+    for value in (None, 1, b"a", "", "nul\0", "\ud800", "a" * 256, "a/" * 3000, ["a"]):
         with pytest.raises(ParameterError, match=r"^out = .* the name of a file"):
             path("out", value)
 

@@ -46,6 +46,14 @@ def test_there_is_a_notebook_for_every_figure() -> None:
     assert list(NOTEBOOKS)[:8] == [f"fig{number:02}" for number in range(1, 9)]
 
 
+def test_figures_by_quantum_differ_in_threshold_and_name_alone() -> None:
+    """They are three notebooks since each stores a run: its numbers, picture and reading."""
+    first, *others = ([cell.source for cell in _code_cells(name)] for name in QUANTUM_FIGURES)
+    for name, threshold, cells in zip(QUANTUM_FIGURES[1:], (3.0, 8.0), others, strict=True):
+        expected = [cell.replace("threshold: float = 6.0", f"threshold: float = {threshold}") for cell in first]
+        assert cells == [cell.replace('"fig06"', f'"{name}"') for cell in expected]
+
+
 @pytest.mark.parametrize("name", NOTEBOOKS)
 class TestConventions:
     def test_prose_comes_first_and_last(self, name: str) -> None:
