@@ -16,7 +16,7 @@ import sympy as sp
 from nbval_runs import run_nbval
 
 from mlptsym import Gamma
-from mlptsym.ledger.entry import RESULTS
+from mlptsym.ledger.entry import METHODS
 from mlptsym.ledger.registry import all_entries
 from mlptsym.ledger.render.display import at_queue, derivation, refutations, value, verdicts
 from mlptsym.numeric.mean.response import mean_response_time as numeric_response_time
@@ -100,7 +100,7 @@ class TestConventions:
         head, _, *rows = last.outputs[0].data["text/markdown"].splitlines()
         assert head == "| statement | how shown | result |"
         assert len(rows) >= 3
-        assert {row.rsplit("|", 2)[1].strip() for row in rows} <= set(RESULTS.values())
+        assert {row.rsplit("|", 2)[1].strip() for row in rows} <= set(METHODS.values())
 
 
 def _shown(name: str) -> set[str]:

@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 Method = Literal["proof", "enclosure", "digits", "simulation"]
-METHODS: tuple[Method, ...] = get_args(Method)
 
-RESULTS: dict[Method, str] = {
+METHODS: dict[Method, str] = {
     "proof": "proved",
     "enclosure": "enclosed",
     "digits": "agrees",
     "simulation": "consistent",
 }
+BROKEN = "the check broke off"
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Verdict:
         """One or two words for the table."""
         if not self.outcome.holds:
             return "FAILED"
-        return RESULTS[self.entry.method] if self.passed else "NOT REFUTED"
+        return METHODS[self.entry.method] if self.passed else "NOT REFUTED"
 
 
 def checked(entry: Entry) -> Outcome:
@@ -170,9 +170,6 @@ def verify_entry(entry: Entry) -> Verdict:
     """The verdict on one entry."""
     (verdict,) = verify_entries([entry])
     return verdict
-
-
-BROKEN = "the check broke off"
 
 
 def _tried(check: Callable[[Any], Outcome], claim: Callable[[], Any]) -> Outcome:

@@ -10,20 +10,22 @@ from types import ModuleType
 from mlptsym.ledger import sections
 from mlptsym.ledger.entry import Check, Entry
 from mlptsym.ledger.paper import claims
+from mlptsym.ledger.sections import beyond
 from mlptsym.modules import modules_below
 from mlptsym.validation import instance, refuse, sequence
 
 Section = Callable[[], tuple[Entry, ...]]
+BY_NAME_ONLY: dict[str, Section] = {"claims": claims.entries}
+"""Sections that take longer, and are verified when they are named."""
 
 
 def _sections() -> dict[str, Section]:
     """The sections of the ledger by name, in their reading order."""
-    found = {
-        name.replace("_", "-"): partial(_entries_of, modules)
-        for name, modules in modules_below(sections.__name__, sections.__path__[0]).items()
-    }
+    found = modules_below(sections.__name__, sections.__path__[0]) | modules_below(beyond.__name__, beyond.__path__[0])
+    del found[beyond.__name__.rpartition(".")[2]]
+    named = {name.replace("_", "-"): partial(_entries_of, modules) for name, modules in found.items()}
     order = {name: place for place, name in enumerate(sections.READING_ORDER)}
-    return {name: found[name] for name in sorted(found, key=lambda name: order.get(name, len(order)))}
+    return {name: named[name] for name in sorted(named, key=lambda name: order.get(name, len(order)))}
 
 
 def _entries_of(modules: Iterable[ModuleType]) -> tuple[Entry, ...]:
@@ -37,8 +39,6 @@ def _entries_of(modules: Iterable[ModuleType]) -> tuple[Entry, ...]:
 
 
 SECTIONS = _sections()
-BY_NAME_ONLY: dict[str, Section] = {"claims": claims.entries}
-"""Sections that take longer, and are verified when they are named."""
 
 
 def all_entries() -> dict[str, Entry]:

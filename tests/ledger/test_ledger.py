@@ -22,9 +22,10 @@ from mlptsym.ledger.entry import METHODS, Entry, Outcome, Step, verify_entries, 
 from mlptsym.ledger.exact import checks
 from mlptsym.ledger.exact.algebra import Atoms, TooLargeError, atoms_of, vanishes
 from mlptsym.ledger.exact.checks import agreement, everything, identities, is_positive, scores
-from mlptsym.ledger.exact.digits import ServiceLaw, value
+from mlptsym.ledger.exact.digits import value
 from mlptsym.ledger.exact.enclosure import ball, covered
-from mlptsym.ledger.paper.setting import Setting
+from mlptsym.ledger.exact.service_law import ServiceLaw
+from mlptsym.ledger.paper.setting import setting
 from mlptsym.ledger.registry import SECTIONS, all_entries, select
 from mlptsym.ledger.render.display import value as as_number
 from mlptsym.ledger.render.show import explanation, in_text, shown
@@ -34,7 +35,15 @@ from mlptsym.numeric.mean.two_levels import two_level_terms as numeric_terms
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.symbolic.algebra.cached import forget
 from mlptsym.symbolic.algebra.induction import levels, peeled, total
-from mlptsym.symbolic.algebra.symbols import arrival_rate, boundary, cost, level, preemption_cost
+from mlptsym.symbolic.algebra.symbols import (
+    arrival_rate,
+    boundary,
+    cost,
+    level,
+    preemption_cost,
+    slowdown_factor,
+    slowdown_threshold,
+)
 from mlptsym.symbolic.mean.many_levels import rule_of_thumb_quantum
 from mlptsym.symbolic.mean.two_levels import two_level_terms
 from mlptsym.symbolic.model.moments import UpperMoment, mean
@@ -252,12 +261,16 @@ def test_peeled_sums_keep_their_value() -> None:
 
 
 def test_fifty_digits_are_those_of_the_numeric_layer() -> None:
-    law = ServiceLaw("Gamma", (sp.Rational(7, 10), sp.Integer(240)), sp.Integer(500), sp.Rational(39, 100))
+    formulas = Gamma.formulas()
+    numbers = dict(zip(formulas.parameters, (sp.Rational(7, 10), sp.Integer(240)), strict=True))
+    law = ServiceLaw(
+        formulas, {**numbers, slowdown_threshold: sp.Integer(500), slowdown_factor: sp.Rational(39, 100)}, value
+    )
     queue = Queue(Gamma(0.7, 240.0), 0.001, slowdown_threshold=500.0, slowdown_factor=0.39)
     with mpmath.workdps(40):
         for size in (100, 700):
             service = float(law.service(sp.Integer(size)))
-            found = [float(law.moment(order, sp.Integer(size))) for order in range(3)]
+            found = [float(law.moment(order, sp.Integer(size), slowed=size > 500)) for order in range(3)]
             expected = [float(moment) for moment in queue.service_moments(service)[:3]]
             np.testing.assert_allclose(found, expected, rtol=1e-12)
         np.testing.assert_allclose(float(law.mean()), queue.mean_service_time, rtol=1e-12)
@@ -279,11 +292,11 @@ def test_agreement_counts_digits() -> None:
 def test_the_papers_setting_is_that_of_the_numeric_layer() -> None:
     size = LogNormal(5, 0.9)
     queue = Queue(size, 0.0036, slowdown_threshold=6 * size.mean, slowdown_factor=0.39, preemption_cost=0.1)
-    setting, terms = Setting(arb(6)), two_level_terms()
+    law, terms = setting(arb(6)), two_level_terms()
     for multiple in (2.0, 9.0):
         at = multiple * size.mean
         expected = numeric_terms(queue, at)
-        values = setting.terms(terms, setting.mean_size * arb(multiple), slowed=multiple > 6)
+        values = law.terms(terms, law.mean_size * arb(multiple), slowed=multiple > 6)
         np.testing.assert_allclose(float(ball(terms.A, values)), float(expected.A), rtol=1e-10)
         np.testing.assert_allclose(float(ball(terms.B, values)), float(expected.B), rtol=1e-10)
         np.testing.assert_allclose(float(values[terms.hazard]), float(expected.hazard), rtol=1e-10)
@@ -399,7 +412,8 @@ def test_sections_are_modules_of_functions_only() -> None:
 
 def test_sections_are_the_modules_and_folders_of_their_folder() -> None:
     folder = Path(sections.__path__[0])
-    names = {path.stem for path in folder.iterdir() if path.stem not in {"__init__", "__pycache__"}}
+    inside = [*folder.iterdir(), *(folder / "beyond").iterdir()]
+    names = {path.stem for path in inside if path.stem not in {"__init__", "__pycache__", "beyond"}}
     assert {name.replace("-", "_") for name in SECTIONS} == names
     assert set(sections.READING_ORDER) <= set(SECTIONS)
     assert all(section() for section in SECTIONS.values())

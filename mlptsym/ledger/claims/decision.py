@@ -15,15 +15,8 @@ from mlptsym.ledger.claims.expression import Reader
 from mlptsym.ledger.claims.grammar import parse
 from mlptsym.ledger.claims.independent import in_free_quantities
 from mlptsym.ledger.claims.queues import queues
-from mlptsym.ledger.claims.tree import ClaimError
+from mlptsym.ledger.claims.tree import LIMITS, ClaimError
 from mlptsym.ledger.exact.algebra import Atoms, TooLargeError
-
-LARGEST_PRODUCT = 3 * 10**5
-"""Terms of a product of polynomials, at most: some seconds."""
-FIRST_QUEUES, FURTHER_QUEUES = (0, 12), (12, 60)
-"""Numbers of the queues tried before an identity is sought, which takes longer, and after none was found."""
-DIGITS = 12
-"""Significant digits of the two sides at a counterexample, at least."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +38,7 @@ class Counterexample:
         ('0.33333333333333', '0.33333333333334')
         """
         apart = abs(self.left - self.right) / max(abs(self.left), abs(self.right))
-        digits = max(DIGITS, math.floor(math.log10(apart.denominator) - math.log10(apart.numerator)))
+        digits = max(12, math.floor(math.log10(apart.denominator) - math.log10(apart.numerator)))
         while (shown := (_decimal(self.left, digits), _decimal(self.right, digits)))[0] == shown[1]:
             digits += 1
         return shown
@@ -99,12 +92,12 @@ def decide(text: str) -> ClaimResult:
     """
     left, right = (Reader(text).read(side) for side in parse(text))
     try:
-        if example := _counterexample(left, right, *FIRST_QUEUES):
+        if example := _counterexample(left, right, 0, 12):
             return ClaimResult("refuted", "exact values at a queue", left, right, example)
         for method, forms in _forms(left, right):
             if all(one == other or _is_identity(one, other) for one, other in forms):
                 return ClaimResult("proved", method, left, right)
-        if example := _counterexample(left, right, *FURTHER_QUEUES):
+        if example := _counterexample(left, right, 12, 60):
             return ClaimResult("refuted", "exact values at a queue", left, right, example)
         return ClaimResult("undecided", "no identity was found, and no queue at which the sides differ", left, right)
     except TooLargeError as error:
@@ -136,5 +129,5 @@ def _forms(left: sp.Expr, right: sp.Expr) -> Iterator[tuple[str, Iterator[tuple[
 
 def _is_identity(left: sp.Expr, right: sp.Expr) -> bool:
     """Whether both sides are one rational function of their atoms."""
-    atoms = Atoms.of(left, right, limit=LARGEST_PRODUCT)
+    atoms = Atoms.of(left, right, limit=LIMITS.product)
     return (atoms.read(left) + atoms.read(sp.S.NegativeOne) * atoms.read(right)).is_zero

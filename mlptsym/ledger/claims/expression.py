@@ -11,12 +11,11 @@ from typing import NoReturn
 
 import sympy as sp
 
-from mlptsym.ledger.claims.tree import Call, ClaimError, Literal, Name, Node, Power, Product, Sum, parts
+from mlptsym.ledger.claims.tree import LIMITS, Call, ClaimError, Literal, Name, Node, Power, Product, Sum, parts
 from mlptsym.ledger.claims.vocabulary import (
     EVERY_NAME,
     INSIDE,
     LEVEL_FUNCTIONS,
-    MOST_LEVELS,
     POINT_FUNCTIONS,
     QUANTITIES,
     SYMBOLS,
@@ -33,9 +32,6 @@ from mlptsym.symbolic.algebra.symbols import (
 )
 from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expectation, tail
 from mlptsym.symbolic.model.service import service_time
-
-MOST_TERMS = 300
-"""Terms of all expectations of a claim, multiplied out, at most: each is integrated between its breakpoints."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,7 @@ class Reader:
         if node.name == "E" and node.bracket == "[]":
             return self._expectation(node)
         if node.name in {"t", "c"}:
-            index = self._index(node, 0, 1, MOST_LEVELS - 1)
+            index = self._index(node, 0, 1, LIMITS.levels - 1)
             return attained(index) if node.name == "t" else restore_cost(index)
         if node.name in POINT_FUNCTIONS:
             return self._of_point(node)
@@ -144,7 +140,7 @@ class Reader:
         arity = len(function.arguments)
         if len(node.arguments) != arity:
             self.refuse(node, f"{node.name} takes {arity} argument{'s' if arity > 1 else ''}")
-        most = MOST_LEVELS - 1 if function.arguments == "j" else MOST_LEVELS
+        most = LIMITS.levels - 1 if function.arguments == "j" else LIMITS.levels
         last = self._index(node, arity - 1, function.lowest, most)
         indices = (last,) if arity == 1 else (self._index(node, 0, function.lowest, last), last)
         return self._level_function(node.name, *indices)
@@ -164,7 +160,7 @@ class Reader:
             return sp.S.Zero
         if isinstance(node, (Name, Call)):
             value = self.read(node)
-            allowed = [slowdown_threshold] if variable == size else [quantum, *map(attained, range(1, MOST_LEVELS))]
+            allowed = [slowdown_threshold] if variable == size else [quantum, *map(attained, range(1, LIMITS.levels))]
             if value in allowed:
                 return value
         self.refuse(node, "expected ell_C or 0" if variable == size else "expected theta, t[r] or 0")
@@ -178,8 +174,8 @@ class Reader:
             self.refuse(node, "S and L cannot stand in one expectation: S is q(L)")
         inside = _Inside(size if of_size else service, "S2" in random)
         self._spent += _terms(argument)
-        if self._spent > MOST_TERMS:
-            self.refuse(node, f"more than {MOST_TERMS} terms inside expectations")
+        if self._spent > LIMITS.terms:
+            self.refuse(node, f"more than {LIMITS.terms} terms inside expectations")
         expression = self._random(argument, inside)
         points = self._breakpoints(node, expression, inside)
         if inside.conditioned:
@@ -224,7 +220,7 @@ class Reader:
         if inside.variable == size:
             return [slowdown_threshold]
         used = {point for piece in expression.atoms(sp.Min, sp.Max, Indicator) for point in piece.args}
-        chosen = [point for point in map(attained, range(1, MOST_LEVELS)) if point in used]
+        chosen = [point for point in map(attained, range(1, LIMITS.levels)) if point in used]
         if quantum in used or inside.conditioned:
             if chosen:
                 self.refuse(node, "theta and t[r] cannot stand in one expectation: their order is not known")
@@ -247,9 +243,9 @@ def _terms(node: Node) -> int:
         case Sum():
             return sum(map(_terms, parts(node)))
         case Product():
-            return min(prod(map(_terms, parts(node))), MOST_TERMS + 1)
+            return min(prod(map(_terms, parts(node))), LIMITS.terms + 1)
         case Power(base=base, exponent=exponent):
-            return min(comb(_terms(base) + abs(exponent) - 1, abs(exponent)), MOST_TERMS + 1) if exponent else 1
+            return min(comb(_terms(base) + abs(exponent) - 1, abs(exponent)), LIMITS.terms + 1) if exponent else 1
         case Name(name="S2") | Call(name="q"):
             return 3
         case _:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any, cast
@@ -12,7 +11,7 @@ from lark.exceptions import VisitError
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
-from mlptsym.ledger.claims.tree import Call, ClaimError, Literal, Name, Node, Power, Product, Sum, degree
+from mlptsym.ledger.claims.tree import LIMITS, Call, ClaimError, Literal, Name, Node, Power, Product, Sum, degree
 from mlptsym.validation import instance
 
 GRAMMAR = r"""
@@ -37,20 +36,14 @@ WHOLE: /[0-9]+(?![0-9.eE])/
 NAME: /[A-Za-zα-ωℓΓΔΘΛΣΦΨΩ][A-Za-zα-ωℓΓΔΘΛΣΦΨΩ0-9_]*'?/
 %ignore /[ \t\r\n]+/
 """
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How large a claim may be, so that reading it and deciding it take bounded time."""
-
-    characters: int = 2000  # Length of the text
-    digits: int = 40  # Digits of a number before its exponent, and the largest power of ten in that
-    exponent: int = 30  # The largest exponent, positive or negative
-    degree: int = 64  # The largest product of exponents inside each other
-    depth: int = 40  # Brackets and signs inside each other
-
-
-LIMITS = Limits()
+WORDS = {
+    "$END": "the end of the claim",
+    "NUMBER": "a number",
+    "WHOLE": "a whole number",
+    "NAME": "a name",
+    "EQUALS": "==",
+    "POWER": "^",
+}
 
 
 def parse(text: str) -> tuple[Node, Node]:
@@ -110,16 +103,6 @@ def _refuse_depth(text: str) -> None:
             raise ClaimError(text, position, f"more than {LIMITS.depth} brackets or signs inside each other")
         if not character.isspace():
             previous = character
-
-
-WORDS = {
-    "$END": "the end of the claim",
-    "NUMBER": "a number",
-    "WHOLE": "a whole number",
-    "NAME": "a name",
-    "EQUALS": "==",
-    "POWER": "^",
-}
 
 
 def _refusal(text: str, error: UnexpectedToken) -> ClaimError:

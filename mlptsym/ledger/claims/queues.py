@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import sympy as sp
 
-from mlptsym.ledger.claims.vocabulary import MOST_LEVELS, hazard, slope
+from mlptsym.ledger.claims.tree import LIMITS
+from mlptsym.ledger.claims.vocabulary import hazard, slope
 from mlptsym.symbolic.algebra.symbols import (
     arrival_rate,
     attained,
@@ -97,7 +98,7 @@ def queues(first: int = 0, last: int = 12) -> Iterator[ExactQueue]:
         work = Fraction(3 + 4 * number, 8) % (width - 1) + Fraction(1, 4)
         slow = work >= threshold
         length = threshold + (work - threshold) / factor if slow else work
-        ends = [Fraction(3 * r + number % 4, 2) for r in range(1, MOST_LEVELS)]
+        ends = [Fraction(3 * r + number % 4, 2) for r in range(1, LIMITS.levels)]
         costs = [gamma * end + Fraction(number % 3, 5) for end in ends]
         spent = service.moment(1, Fraction(0)) + sum(costs) + gamma * length
         symbols: dict[sp.Expr, Fraction] = {

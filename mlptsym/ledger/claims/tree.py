@@ -7,6 +7,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How large a claim may be, so that reading it and deciding it take bounded time."""
+
+    characters: int = 2000  # Length of the text
+    digits: int = 40  # Digits of a number before its exponent, and the largest power of ten in that
+    exponent: int = 30  # The largest exponent, positive or negative
+    degree: int = 64  # The largest product of exponents inside each other
+    depth: int = 40  # Brackets and signs inside each other
+    levels: int = 4  # The largest k: the formulas of five levels take minutes
+    terms: int = 300  # Terms of all expectations, multiplied out: each is integrated between its breakpoints
+    product: int = 3 * 10**5  # Terms of a product of polynomials: some seconds
+
+
+LIMITS = Limits()
+
+
 class ClaimError(ValueError):
     """A claim that is outside the grammar or the vocabulary: its text, the position, from 0, and the reason."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy.printing.pretty.pretty_symbology import greek_unicode
 
+from mlptsym.ledger.claims.tree import LIMITS
 from mlptsym.symbolic.algebra.symbols import (
     arrival_rate,
     attained,
@@ -26,9 +27,6 @@ from mlptsym.symbolic.mean import response, waiting
 from mlptsym.symbolic.mean.two_levels import two_level_response_time, two_level_terms
 from mlptsym.symbolic.model.moments import UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.policies import algorithm
-
-MOST_LEVELS = 4
-"""The largest k of a claim: the formulas of five levels take minutes."""
 
 slope, hazard = sp.Symbol("dq", positive=True), sp.Symbol("h_L", nonnegative=True)
 
@@ -44,6 +42,24 @@ SYMBOLS: dict[str, tuple[sp.Symbol, str]] = {
         (hazard, "hazard of L at x"),
     )
 }
+POINT_FUNCTIONS = {
+    "F": "F(t) = P(S > t)",
+    "f": "f(t), density of S",
+    "M": "M(n, t) = E[S^n ; S > t], n = 0, 1, 2, 3",
+    "F_L": "F_L(ell_C), P(L > ell_C)",
+    "M_L": "M_L(n, ell_C) = E[L^n ; L > ell_C]",
+}
+INSIDE = {
+    "S": "S",
+    "S1": "S1 = min(S, theta)",
+    "S2": "S2 = S - (1 - gamma)*theta given S > theta",
+    "L": "L",
+    "q": "q(L)",
+    "min": "min",
+    "max": "max",
+    "above": "above(t) = 1{S > t}",
+}
+"""What is random, and stands inside E[...] only."""
 
 
 def canonical(name: str) -> str:
@@ -137,25 +153,6 @@ LEVEL_FUNCTIONS: dict[str, LevelFunction] = {
     "T": LevelFunction(response.mean_response_time, "k", "E[T] with k levels"),
 }
 
-POINT_FUNCTIONS = {
-    "F": "F(t) = P(S > t)",
-    "f": "f(t), density of S",
-    "M": "M(n, t) = E[S^n ; S > t], n = 0, 1, 2, 3",
-    "F_L": "F_L(ell_C), P(L > ell_C)",
-    "M_L": "M_L(n, ell_C) = E[L^n ; L > ell_C]",
-}
-
-INSIDE = {
-    "S": "S",
-    "S1": "S1 = min(S, theta)",
-    "S2": "S2 = S - (1 - gamma)*theta given S > theta",
-    "L": "L",
-    "q": "q(L)",
-    "min": "min",
-    "max": "max",
-    "above": "above(t) = 1{S > t}",
-}
-"""What is random, and stands inside E[...] only."""
 
 EVERY_NAME = (*SYMBOLS, *QUANTITIES, *LEVEL_FUNCTIONS, *POINT_FUNCTIONS, *INSIDE, "E", "t", "c")
 
@@ -164,7 +161,7 @@ def described() -> list[tuple[str, str]]:
     """Every name a claim may use, and its meaning."""
     return [
         *((name, meaning) for name, (_, meaning) in SYMBOLS.items()),
-        (f"t[r], c[r], r = 1 … {MOST_LEVELS - 1}", "boundary and restore cost of level r, free symbols"),
+        (f"t[r], c[r], r = 1 … {LIMITS.levels - 1}", "boundary and restore cost of level r, free symbols"),
         *((name, meaning) for name, (_, meaning) in QUANTITIES.items()),
         *((f"{name}({', '.join(one.arguments)})", one.meaning) for name, one in LEVEL_FUNCTIONS.items()),
         *POINT_FUNCTIONS.items(),

@@ -18,6 +18,7 @@ from mlptsym.symbolic.algebra.symbols import level
 Equation = tuple[str, sp.Expr, sp.Expr]
 """The operation that leads to two sides, and the sides, which should be equal."""
 Equations = Iterable[Equation]
+Claim = Callable[[Any, Any], sp.Expr]
 
 
 def reduces_to_zero(expression: sp.Expr) -> bool:
@@ -54,9 +55,6 @@ def _example(difference: sp.Expr) -> str:
     """The value of an expression where each atom is a fixed number derived from its name."""
     values = {atom: sp.Rational(zlib.crc32(str(atom).encode()) % 997 + 1, 1000) for atom in atoms_of(difference)}
     return f"e.g. {float(difference.xreplace(values)):.6g} at pseudo-random values of the symbols"
-
-
-Claim = Callable[[Any, Any], sp.Expr]
 
 
 def upward(claim: Claim, words: str, *, start: sp.Expr, step: sp.Expr, last: sp.Expr | None = None) -> list[Equation]:

@@ -30,6 +30,10 @@ from mlptsym.studies.best_quanta import Found
 from mlptsym.sweeps import parallel
 
 LEVELS = (2, math.inf)
+LOADS = (0.3, 0.5, 0.7, 0.9, 0.97)
+"""Base loads ρ_0 of figure 9."""
+PREEMPTIONS = (1, 2)
+"""Preemptions a job of Capped Gittins may have: the policies of figure 9 have one more level."""
 
 
 @dataclass(frozen=True)
@@ -47,24 +51,6 @@ VARIED = {
     "β": Varied("slowdown_factor", float(PAPER.slowdown_factor), 0.3, 1.0),
     "γ": Varied("preemption_cost", float(PAPER.preemption_cost), 0.01, 0.5),
 }
-HIGHEST_THRESHOLD = 12.0
-"""The largest ℓ_C/E[L] of a sweep; figure 10 ends there."""
-ABOVE_LIMIT = 1.005
-"""The least ℓ_C of a sweep over the one at which ρ_0 = 1."""
-LOADS = (0.3, 0.5, 0.7, 0.9, 0.97)
-"""Base loads ρ_0 of figure 9."""
-PREEMPTIONS = (1, 2)
-"""Preemptions a job of Capped Gittins may have: the policies of figure 9 have one more level."""
-POINTS = 11
-"""Values of a parameter in a sweep."""
-HALVINGS = 20
-"""Bisections of a step of a sweep: its end is known to a millionth of it."""
-REPETITIONS = 4
-"""Times the paper's eight seeds, from which the error of its simulation is estimated."""
-SHORT = 1e-9
-"""A quantum of almost nothing, in units of E[L]."""
-FLAT = 1e-9
-"""Relative change of θ* that counts as none: rounding."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +127,7 @@ class Evidence:
         gains: dict[tuple[float, str], NDArray[np.float64]] = {}
         for multiple, names in ((3, ("2", "∞")), (6, ("2", "∞", "rule")), (8, ("2", "∞"))):
             policies = [FCFS(), *(self.policy(multiple, name) for name in names)]
-            base, *results = self.simulated(self.queue(multiple), policies, REPETITIONS)
+            base, *results = self.simulated(self.queue(multiple), policies, repetitions=4)
             for name, result in zip(names, results, strict=True):
                 gains[multiple, name] = 1 - result.seed_means / base.seed_means
         return gains
@@ -150,7 +136,7 @@ class Evidence:
     def short_quanta(self) -> dict[float, tuple[float, Estimate]]:
         """By k: E[T] with a quantum of almost nothing over that of FCFS, less one; theory and simulation."""
         queue = self.queue(6)
-        policies = [MLPT(quantum=SHORT * PAPER.size.mean, levels=k) for k in (2, 5, 10)]
+        policies = [MLPT(quantum=1e-9 * PAPER.size.mean, levels=k) for k in (2, 5, 10)]
         base, *results = self.simulated(queue, [FCFS(), *policies])
         fcfs = mean_response_time(queue, FCFS())
         return {
@@ -183,11 +169,11 @@ class Evidence:
 
     @cached_property
     def thresholds(self) -> ParameterSweep:
-        """ℓ_C/E[L] from just above the limit of stability on."""
+        """ℓ_C/E[L] from half a per cent above the limit of stability, ρ_0 = 1, to 12, where figure 10 ends."""
         from scipy.optimize import brentq
 
-        limit = float(brentq(lambda multiple: self.queue(multiple).base_load - 1, 0.1, HIGHEST_THRESHOLD))
-        return ParameterSweep(self.queue(6), "slowdown_threshold", ABOVE_LIMIT * limit, HIGHEST_THRESHOLD)
+        limit = float(brentq(lambda multiple: self.queue(multiple).base_load - 1, 0.1, 12.0))
+        return ParameterSweep(self.queue(6), "slowdown_threshold", 1.005 * limit, 12.0)
 
     @cached_property
     def curve(self) -> Callable[[float, str, float], tuple[Found, ...]]:
@@ -196,7 +182,7 @@ class Evidence:
 
     def _swept(self, multiple: float, symbol: str, levels: float) -> tuple[Found, ...]:
         with parallel(jobs=1):  # starting processes would take longer
-            return self.sweep(multiple, symbol).best(levels, POINTS)
+            return self.sweep(multiple, symbol).best(levels, points=11)
 
 
 def level_name(levels: float) -> str:
@@ -221,7 +207,7 @@ def holding(relation: Callable[[float], bool], parameters: Iterable[float]) -> t
         if before == after:
             continue
         inside, outside = (low, high) if before else (high, low)
-        for _ in range(HALVINGS):
+        for _ in range(20):  # to a millionth of the step
             middle = (inside + outside) / 2
             inside, outside = (middle, outside) if relation(middle) else (inside, middle)
         ends.append(inside)
@@ -231,11 +217,14 @@ def holding(relation: Callable[[float], bool], parameters: Iterable[float]) -> t
 
 
 def monotone(found: Sequence[Found], sign: int) -> tuple[tuple[float, float], ...]:
-    """Ranges of the parameter in which θ* rises (sign 1) or falls (sign −1), or stays; FCFS is the longest quantum."""
+    """Ranges of the parameter in which θ* rises (sign 1) or falls (sign −1), or stays; FCFS is the longest quantum.
+
+    A relative change of 1e-9 is rounding.
+    """
     ranges: list[tuple[float, float]] = []
     for left, right in itertools.pairwise(found):
         before, after = left.best.quantum, right.best.quantum
-        if not (before == after or sign * (after - before) > -FLAT * before):
+        if not (before == after or sign * (after - before) > -1e-9 * before):
             continue
         if ranges and ranges[-1][1] == left.parameter:
             ranges[-1] = (ranges[-1][0], right.parameter)

@@ -11,8 +11,6 @@ from mlptsym.ledger.paper.verdicts import REPRODUCED, Finding, PaperClaim
 from mlptsym.numeric.mean.response import solve
 from mlptsym.numeric.model.policies import FCFS, MLPT
 
-STANDARD_ERRORS = 3.0
-"""A simulated ratio of means differs from one if it does by so many standard errors."""
 NO_FORMULA = "none: Capped Gittins has no formula"
 
 
@@ -23,7 +21,7 @@ def decide_passes(evidence: Evidence, stated: int) -> Finding:
     for place, most in enumerate(PREEMPTIONS, start=3):
         for load, results in evidence.by_load.items():
             ratio = Estimate.of(100 * (results[place].seed_means / results[0].seed_means - 1))
-            beyond = stated * ratio.value > STANDARD_ERRORS * ratio.error
+            beyond = stated * ratio.value > 3 * ratio.error
             if beyond:
                 first.setdefault(most, load)
             elif load >= 0.9:

@@ -11,10 +11,6 @@ from mlptsym.ledger.paper.verdicts import REPRODUCED, Finding, PaperClaim
 from mlptsym.studies.best_quanta import plateaus
 
 AN_ARGMIN = "none: an argument of a minimum, around which simulated means differ by less than their error"
-FACTOR = 2.0
-"""A statement about a sweep has to hold within this factor of the paper's own parameter."""
-EQUAL = 1e-6
-"""Relative difference of two best quanta below which neither is the longer: they are minima, found to about this."""
 Ranges = tuple[tuple[float, float], ...]
 
 
@@ -28,8 +24,8 @@ def written(ranges: Ranges, symbol: str, limits: tuple[float, float]) -> str:
 
 
 def ordered(long: float, short: float, sign: int) -> bool:
-    """Whether the first quantum is longer (1) or shorter (−1) than the second, by more than rounding."""
-    return long > short * (1 + EQUAL) if sign > 0 else long < short * (1 - EQUAL)
+    """Whether the first quantum is longer (1) or shorter (−1) than the second, by more than 10⁻⁶: they are minima."""
+    return long > short * (1 + 1e-6) if sign > 0 else long < short * (1 - 1e-6)
 
 
 def compared(evidence: Evidence, sweep: ParameterSweep, parameter: float) -> str:
@@ -40,7 +36,7 @@ def compared(evidence: Evidence, sweep: ParameterSweep, parameter: float) -> str
 
 def about(value: float, limits: tuple[float, float]) -> tuple[float, float]:
     """Within a factor of two of the paper's value, inside the range looked at."""
-    return max(value / FACTOR, limits[0]), min(value * FACTOR, limits[1])
+    return max(value / 2, limits[0]), min(value * 2, limits[1])
 
 
 def covers(ranges: Ranges, span: tuple[float, float]) -> bool:

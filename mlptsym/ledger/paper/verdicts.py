@@ -17,8 +17,6 @@ from mlptsym.ledger.entry import Method
 from mlptsym.ledger.paper.evidence import Estimate
 
 REPRODUCED, WITHIN_ERROR, NOT_REPRODUCED = "reproduced", "within the paper's simulation error", "not reproduced"
-LEVEL, GAINS = 0.05, 8
-"""Probability that any of the paper's eight simulated numbers is refused though its simulation was right."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,8 @@ def judged(stated: float, unit: float, theory: float, samples: Sequence[float] =
     if not len(samples):
         return NOT_REPRODUCED, difference
     error = Estimate.of(samples).error * math.sqrt(len(samples) / seeds)
-    allowed = -float(stdtrit(len(samples) - 1, LEVEL / 2 / GAINS))
+    # with probability 0.05 any of the paper's eight simulated numbers is refused though its simulation was right
+    allowed = -float(stdtrit(len(samples) - 1, 0.05 / 2 / 8))
     score = abs(stated - theory) / error
     words = f"{difference}, {score:.1f} standard errors of a simulation of its scale "
     words += f"({error:.2g}, from {len(samples)} traces; up to {allowed:.1f} is within)"

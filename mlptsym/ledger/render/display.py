@@ -33,12 +33,6 @@ from mlptsym.symbolic.algebra.symbols import (
 from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment
 from mlptsym.validation import instance, mapping, number, numbers, refuse
 
-DIGITS = 12
-LONGEST_ENDS = 1000
-WIDEST = 240
-"""Characters of LaTeX beyond which an equation is set on two lines."""
-LEAVES = (sp.Symbol, sp.Indexed, UpperMoment, Density, Indicator, AppliedUndef, sp.Derivative, sp.Subs, sp.Integral)
-
 
 @dataclass(frozen=True)
 class Derivation:
@@ -79,7 +73,9 @@ def _typeset(step: Step) -> str:
     if step.result is None:
         return step.operation
     expression = sp.sympify(step.result, strict=True)
-    if isinstance(expression, sp.Equality) and len(in_latex(expression)) > WIDEST:
+    if (
+        isinstance(expression, sp.Equality) and len(in_latex(expression)) > 240
+    ):  # characters, beyond which an equation is set on two lines
         sides: tuple[str, ...] = (in_latex(expression.lhs), f"= {in_latex(expression.rhs)}")
     else:
         sides = (in_latex(expression),)
@@ -105,11 +101,12 @@ def value(expression: Any) -> str:
         return f"{value(expression.lhs)} {sign} {value(expression.rhs)}"
     if isinstance(expression, sp.Tuple):
         return ", ".join(map(value, expression))
-    return str(_placed(sp.sympify(expression, strict=True)).evalf(DIGITS, maxn=200))
+    return str(_placed(sp.sympify(expression, strict=True)).evalf(12, maxn=200))
 
 
 def _placed(expression: Any) -> Any:
-    if isinstance(expression, LEAVES):
+    leaves = (sp.Symbol, sp.Indexed, UpperMoment, Density, Indicator, AppliedUndef, sp.Derivative, sp.Subs, sp.Integral)
+    if isinstance(expression, leaves):
         return _number(str(expression))
     if isinstance(expression, sp.Sum):
         return _number(f"sum over {expression.limits}") * _placed(expression.function)
@@ -118,7 +115,7 @@ def _placed(expression: Any) -> Any:
     arguments = [_placed(argument) for argument in expression.args]
     if expression.is_Pow and not arguments[1].is_Integer:
         # SymPy would look for exact roots of these long fractions
-        arguments = [argument.evalf(3 * DIGITS) for argument in arguments]
+        arguments = [argument.evalf(36) for argument in arguments]
     return expression.func(*arguments)
 
 
@@ -243,7 +240,7 @@ def at_queue(
     """
     allowed = "a formula in the quantities of the model, the ends given and further symbols with values"
     threshold, factor = instance("queue", queue, Queue, "a Queue").slowdown
-    ends = numbers("ends", ends, above=0, minimum_length=0, maximum_length=LONGEST_ENDS)
+    ends = numbers("ends", ends, above=0, minimum_length=0, maximum_length=1000)
     further = {
         symbol: number("values", value, infinite=True)
         for symbol, value in mapping(

@@ -1,4 +1,7 @@
-"""The entries of the ledger: each section is a module of this folder, or a folder of modules, and found by listing it."""
+"""The entries of the ledger: each section is a module of this folder, or a folder of modules, and found by listing it.
+
+The folder `beyond` is no section: what is in it are sections.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equations, everything, is_positive
 from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.notation import J, beta, gamma, lam, t, theta
-from mlptsym.ledger.paper.setting import Setting
+from mlptsym.ledger.paper.setting import setting
 from mlptsym.ledger.sections.policy import added_by_a_level
 from mlptsym.ledger.sections.two_levels.corollary import response_time
 from mlptsym.ledger.sections.two_levels.quantities import at_quantum
@@ -40,6 +40,8 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 half = sp.Rational(1, 2)
+Orders = tuple[sp.Rational, sp.Rational]
+PLACES = (fmpq(1, 5), fmpq(2), fmpq(11, 2), fmpq(69, 10), fmpq(71, 10), fmpq(30))
 
 
 @entry(
@@ -134,8 +136,6 @@ def _excess(law: Any, parameters: dict[sp.Expr, arb], threshold: arb) -> arb:
 
 # (15) where it is a difference of infinities
 
-Orders = tuple[sp.Rational, sp.Rational]
-
 
 @entry(
     "infinite-square",
@@ -229,19 +229,16 @@ def check_token_cost(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:
 # several minima
 
 
-PLACES = (fmpq(1, 5), fmpq(2), fmpq(11, 2), fmpq(69, 10), fmpq(71, 10), fmpq(30))
-
-
 @cached
 def slope_signs() -> list[arb]:
     """T′(x)/F̄_L at multiples of E[L], k = 2 and ℓ_C = 7E[L], at the paper's parameters."""
     terms = two_level_terms()
     with ctx.workprec(160):
-        setting = Setting(arb(7))
+        law = setting(arb(7))
         found = []
         for place in PLACES:
-            x = setting.mean_size * place
-            values = setting.terms(terms, x, slowed=bool(x > setting.threshold))
+            x = law.mean_size * place
+            values = law.terms(terms, x, slowed=bool(x > law.threshold))
             found.append(ball(terms.A - terms.B * terms.hazard, values))
     return found
 
@@ -269,12 +266,12 @@ def responses() -> dict[str, arb]:
     """E[T] for two levels at ℓ_C = 7E[L]: at x = 4.52E[L], at ℓ_C, and FCFS."""
     time = response_time(at_quantum())
     with ctx.workprec(160):
-        setting = Setting(arb(7))
-        fixed = {**setting.parameters, mean(): setting.mean_service, mean(order=2): setting.mean_square}
+        law = setting(arb(7))
+        fixed = {**law.numbers, mean(): law.mean(), mean(order=2): law.mean(2)}
         found = {}
         for name, place in (("4.52E[L]", fmpq(452, 100)), ("7E[L] = ℓ_C", fmpq(7))):
-            x = setting.mean_size * place
-            here = {UpperMoment(n, theta): setting.moment_at(n, x, slowed=False) for n in range(3)}
+            x = law.mean_size * place
+            here = {UpperMoment(n, theta): law.moment(n, x, slowed=False) for n in range(3)}
             found[name] = ball(time, {**fixed, **here, theta: x})
         none = {UpperMoment(n, theta): arb(0) for n in range(3)}
         found["FCFS"] = ball(time, {**fixed, **none, theta: arb(0)})

@@ -23,6 +23,11 @@ from mlptsym.symbolic.policies import gittins
 a, quantum = age, gittins.quantum_symbol
 b = a + quantum
 hazard_a, gap = sp.symbols("h_a delta", positive=True)
+costs = sp.Symbol("c_a", positive=True)
+rate, shape, scale = (sp.Symbol(name, positive=True) for name in ("rate", "shape", "scale"))
+below_one = 1 / (1 + gap)
+weibull = below_one / scale * (a / scale) ** (below_one - 1)
+Cases = Sequence[tuple[str, dict[str, sp.Expr], sp.Expr, sp.Expr]]
 
 
 def served_as_printed() -> sp.Expr:
@@ -75,11 +80,7 @@ class Claim:
     cost: sp.Expr  # c(a), what each swap costs
 
 
-costs = sp.Symbol("c_a", positive=True)
 lemma = Claim(hazard_a - gap, "a", costs)
-rate, shape, scale = (sp.Symbol(name, positive=True) for name in ("rate", "shape", "scale"))
-below_one = 1 / (1 + gap)
-weibull = below_one / scale * (a / scale) ** (below_one - 1)
 
 
 @entry(
@@ -141,9 +142,6 @@ def check_candidates(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Equations:
             for name, defect in vars(gittins.efficiency_defects()).items()
         ),
     ]
-
-
-Cases = Sequence[tuple[str, dict[str, sp.Expr], sp.Expr, sp.Expr]]
 
 
 @entry(

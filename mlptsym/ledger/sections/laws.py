@@ -19,6 +19,8 @@ from mlptsym.symbolic.model.moments import Indicator
 from mlptsym.symbolic.model.size_law import LawFormulas, antiderivative_defect, moment_defects, point
 
 ORDERS = (1, 0, 2)
+Definition = Callable[[mpmath.mpf, mpmath.mpf], mpmath.mpf]
+PLACES = ((sp.Rational(7, 10), sp.Rational(3, 2)), (sp.Rational(5, 2), sp.Rational(1, 8)))
 
 
 def check_law(law: LawFormulas) -> Outcome:
@@ -110,9 +112,6 @@ def _density(law: LawFormulas) -> Outcome:
 
 
 # special functions
-
-Definition = Callable[[mpmath.mpf, mpmath.mpf], mpmath.mpf]
-PLACES = ((sp.Rational(7, 10), sp.Rational(3, 2)), (sp.Rational(5, 2), sp.Rational(1, 8)))
 
 
 def definitions() -> dict[type[sp.Function], Definition]:

@@ -15,13 +15,15 @@ from mlptsym.symbolic.algebra.symbols import restore_cost, service
 from mlptsym.symbolic.mean.response import fcfs_response_time, level_terms, mean_response_time, response_terms
 from mlptsym.symbolic.model.moments import UpperMoment, expectation, mean, tail
 
+Formula = Callable[[sp.Expr, sp.Expr], sp.Expr]
+epsilon, far = sp.symbols("epsilon eta", positive=True)
+age, width = sp.symbols("u h", positive=True)
+shift = sp.Symbol("c_0", nonnegative=True)
+
 
 def pollaczek_khinchine(first: sp.Expr, second: sp.Expr) -> sp.Expr:
     """Mean response time of an M/G/1 queue under FCFS (Kleinrock, Queueing Systems I, section 5.6)."""
     return first + lam * second / (2 * (1 - lam * first))
-
-
-Formula = Callable[[sp.Expr, sp.Expr], sp.Expr]
 
 
 @entry(
@@ -45,9 +47,6 @@ class Vanishing:
 
     formula: Formula
     cost_power: int = 1
-
-
-epsilon, far = sp.symbols("epsilon eta", positive=True)
 
 
 @entry(
@@ -119,8 +118,6 @@ def check_large_quantum(claim: Vanishing) -> Outcome:
 
 # foreground–background
 
-age, width = sp.symbols("u h", positive=True)
-
 
 def foreground_background(first: sp.Expr, second: sp.Expr) -> sp.Expr:
     """Mean response time of a job of size u under FB, from E[min(S, u)] and E[min(S, u)²] (Kleinrock, Queueing Systems II, section 4.6)."""
@@ -164,8 +161,6 @@ def check_foreground_background(claim: Formula) -> Equations:
 
 
 # θ → 0 with finitely many levels
-
-shift = sp.Symbol("c_0", nonnegative=True)
 
 
 def collapsed(expression: sp.Expr, cost: sp.Expr, levels: int) -> sp.Expr:

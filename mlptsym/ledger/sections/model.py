@@ -18,6 +18,8 @@ from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expe
 from mlptsym.symbolic.policies.algorithm import effective_load
 
 t, u, capacity, step = sp.symbols("t u C delta", positive=True)
+Pieces = Sequence[tuple[sp.Expr, Sequence[tuple[Any, Any, Any]]]]
+excess = sp.Symbol("E_excess", positive=True)
 
 # moments
 
@@ -42,9 +44,6 @@ def check_upper_moments(claim: Callable[[int], sp.Expr]) -> Equations:
     equations += [("d/dt 1{S > t}", Indicator(S, t).diff(t), -sp.DiracDelta(S - t))]
     equations += [("1{S > t}²", Indicator(S, t) ** 2, Indicator(S, t))]
     return equations
-
-
-Pieces = Sequence[tuple[sp.Expr, Sequence[tuple[Any, Any, Any]]]]
 
 
 def piecewise() -> Pieces:
@@ -251,9 +250,6 @@ def check_base_load(claim: sp.Expr) -> Equations:
 def check_split_load(claim: sp.Expr) -> Equations:
     """λE[q(L)]."""
     return [("ρ_0", claim, arrival_rate * slowdown.service_mean())]
-
-
-excess = sp.Symbol("E_excess", positive=True)
 
 
 @entry(

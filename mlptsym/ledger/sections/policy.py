@@ -29,6 +29,7 @@ from mlptsym.symbolic.policies.algorithm import (
 Sum = Callable[[Callable[[Any], sp.Expr], int, int], sp.Expr]
 TO_THE_END = (7, 11)
 """A level J of k levels, far enough from both ends for every sum below."""
+wait = sp.Symbol("d_j", positive=True)
 
 
 def term_by_term(term: Callable[[Any], sp.Expr], lower: int, upper: int) -> sp.Expr:
@@ -232,9 +233,6 @@ def check_probabilities(claim: Claim) -> Equations:
 def size_with_shifted_costs(k: Any) -> sp.Expr:
     """(9) with c_{r−1} paid at t_r."""
     return service + total(lambda r: c(r - 1) * Indicator(service, t(r)), 1, k - 1)
-
-
-wait = sp.Symbol("d_j", positive=True)
 
 
 RESPONSE_VARIANTS = (

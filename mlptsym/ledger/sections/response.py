@@ -24,6 +24,8 @@ from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expe
 from mlptsym.symbolic.policies.algorithm import piece
 
 d = sp.IndexedBase("d", positive=True)
+Added = Callable[[Any, Any, Any, Any], tuple[sp.Expr, sp.Expr]]
+Slowdown = Callable[[Any, Any], sp.Expr]
 
 
 def completed_pieces(*, last: bool) -> sp.Expr:
@@ -149,9 +151,6 @@ def check_by_level(claim: sp.Expr) -> Equations:
     ]
 
 
-Added = Callable[[Any, Any, Any, Any], tuple[sp.Expr, sp.Expr]]
-
-
 def added_by_parts(a: sp.Expr, cost: sp.Expr, end: sp.Expr, excess: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """What is added to the two sums at the end of a level so that the terms of a step do not cancel."""
     return a * excess, 2 * (cost - end) * excess
@@ -227,9 +226,6 @@ def check_theorem_written_out(claim: Callable[..., sp.Expr]) -> Outcome:
             lambda _, k: claim(k, d=waiting_time), lambda _, k: mean_response_time(k), "E[T] given d_j", [(3, 3)]
         ),
     )
-
-
-Slowdown = Callable[[Any, Any], sp.Expr]
 
 
 def slowdown_as_stated(waiting: sp.Expr, j: Any) -> sp.Expr:

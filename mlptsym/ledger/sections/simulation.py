@@ -27,6 +27,10 @@ FALSE_ALARM = 1e-4
 """Probability that a true statement is refuted by its simulations."""
 JOBS, WARMUP, SEEDS = 100_000, 10_000, 16
 """Measured jobs of a simulation, jobs before them, and simulations: standard errors below one part in a hundred."""
+Load = Callable[[Queue, Any], float]
+Cases = list[tuple[Queue, Any]]
+QUEUE = Queue(Gamma(0.5, 2.0), 0.35, slowdown_threshold=1.5, slowdown_factor=0.5, preemption_cost=0.5)
+QUANTA = ((1.0,), (0.5, 0.7), (0.4, 0.4, 0.4))
 
 # stability
 
@@ -48,10 +52,6 @@ def backlog_growth(queue: Queue, policy: Policy, seed: int, jobs: int) -> tuple[
     alone = response_times(queue, eager, 1e6 * np.arange(jobs), trace.sizes)
     busy = response_times(queue, policy, trace.arrival_times, trace.sizes) + trace.arrival_times
     return float(busy.max() / end - 1), math.sqrt(queue.arrival_rate * float(np.mean(alone**2)) / end)
-
-
-Load = Callable[[Queue, Any], float]
-Cases = list[tuple[Queue, Any]]
 
 
 without = [(queue_at(rate), FCFS()) for rate in (0.5, 0.9)]
@@ -140,8 +140,6 @@ def effective_load(queue: Queue, policy: Any, levels: Any = None) -> float:
 
 # waiting times
 
-QUEUE = Queue(Gamma(0.5, 2.0), 0.35, slowdown_threshold=1.5, slowdown_factor=0.5, preemption_cost=0.5)
-
 
 def number(expression: sp.Expr, queue: Queue, quanta: tuple[float, ...]) -> float:
     """A printed formula at the boundaries, costs and moments of a queue."""
@@ -166,9 +164,6 @@ def measured(policy: MLPT) -> list[tuple[NDArray[np.float64], NDArray[np.float64
 
 def _score(words: str, predicted: float, samples: list[float]) -> tuple[str, float, float, float]:
     return words, predicted, float(np.mean(samples)), float(np.std(samples, ddof=1)) / math.sqrt(len(samples))
-
-
-QUANTA = ((1.0,), (0.5, 0.7), (0.4, 0.4, 0.4))
 
 
 @entry(

@@ -12,7 +12,7 @@ from sympy.polys.ring_series import rs_series_inversion
 from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Equations
 from mlptsym.ledger.paper.notation import J, beta, ell_C, gamma, theta
-from mlptsym.ledger.paper.setting import Setting
+from mlptsym.ledger.paper.setting import setting
 from mlptsym.ledger.sections.policy import added_by_a_level
 from mlptsym.ledger.sections.waiting.pieces import ends
 from mlptsym.symbolic.algebra.cached import cached
@@ -20,6 +20,11 @@ from mlptsym.symbolic.algebra.symbols import age, boundary, cost
 from mlptsym.symbolic.mean.many_levels import demotions, overhead, overhead_leading_term, overhead_next_term
 from mlptsym.symbolic.model.memory import linear, restore_cost_at
 from mlptsym.symbolic.model.moments import expectation, mean, tail
+
+phi = sp.Function("phi")
+u, r = sp.symbols("u r", nonnegative=True)
+rate, survivors, x = sp.symbols("nu E_C x", positive=True)
+part = sp.Symbol("v", nonnegative=True)
 
 
 @entry(
@@ -91,12 +96,6 @@ def check_overhead_mean(claim: Callable[[sp.Expr], sp.Expr]) -> Equations:
     return [("E[S_{J+1}^eff] − E[S_J^eff]", added, claim(J)), ("(H(J) − H(J − 1)) P(N ≥ J)", by_count, claim(J))]
 
 
-phi = sp.Function("phi")
-
-
-u, r = sp.symbols("u r", nonnegative=True)
-
-
 @entry(
     "overhead-approximation",
     "E[H_∞] = γE[S²]/(2θ) − γθ/12 − ½γθ ∫ P_2 φ″: the approximation is too large, by γθ/12 at first",
@@ -135,12 +134,6 @@ def check_approximation(claim: tuple[sp.Expr, sp.Expr]) -> Equations:
         ("next term", following, -gamma * theta * end[0] / 2 * slope),
         ("the package's next term", overhead_next_term(), following),
     ]
-
-
-rate, survivors, x = sp.symbols("nu E_C x", positive=True)
-
-
-part = sp.Symbol("v", nonnegative=True)
 
 
 def kink_term(density: sp.Expr) -> sp.Expr:
@@ -203,14 +196,15 @@ def leading_over_exact() -> arb:
     """γE[S²]/(2θ) over E[H_∞] at θ = 3E[L], ℓ_C = 6E[L]: 160 levels one by one, the rest bounded by an integral."""
     levels = 160
     with ctx.workprec(128):
-        setting = Setting(arb(6))
-        length = 3 * setting.mean_size
-        total = sum((step * setting.moment(0, step * length) for step in range(1, levels + 1)), arb(0))
+        law = setting(arb(6))
+        length = 3 * law.mean_size
+        total = sum((step * law.moment_of_service(0, step * length) for step in range(1, levels + 1)), arb(0))
         end = levels * length
-        tail_there, first, second = (setting.moment(n, end) for n in range(3))
+        tail_there, first, second = (law.moment_of_service(n, end) for n in range(3))
         # Σ_{r>R} r F̄(rθ) ≤ ∫_{Rθ} (a + θ) F̄(a) da / θ²
         rest = ((second - end**2 * tail_there) / 2 + length * (first - end * tail_there)) / length**2
-        return setting.mean_square / (2 * length**2) / (total + rest.union(arb(0)))
+        ratio: arb = law.mean(2) / (2 * length**2) / (total + rest.union(arb(0)))
+        return ratio
 
 
 @entry(

@@ -10,16 +10,20 @@ from flint import arb, ctx
 
 from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import everything, identities, is_positive
+from mlptsym.ledger.exact.enclosure import ball
+from mlptsym.ledger.exact.service_law import ServiceLaw
 from mlptsym.ledger.paper.notation import gamma, lam
 from mlptsym.ledger.paper.parameters import PAPER
-from mlptsym.ledger.paper.setting import Setting
+from mlptsym.ledger.paper.setting import setting
 from mlptsym.numeric.optimal.optimum import rule_of_thumb
 from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.mean.many_levels import rule_of_thumb_quantum
-from mlptsym.symbolic.mean.two_levels import two_level_terms
+from mlptsym.symbolic.mean.two_levels import TwoLevelTerms, two_level_terms
 from mlptsym.symbolic.model.moments import mean
 
 scale = sp.Symbol("s", positive=True)
+Window = tuple[tuple[int, ...], tuple[int, ...]]
+Jump = tuple[arb, arb, arb]
 
 
 def rule(factor: Any = 2) -> sp.Expr:
@@ -64,10 +68,10 @@ def check_rule(claim: sp.Expr) -> Outcome:
     return everything(outcome, Outcome(grows and numeric, words))
 
 
-Window = tuple[tuple[int, ...], tuple[int, ...]]
-
-
-Jump = tuple[arb, arb, arb]
+def _jump(law: ServiceLaw, terms: TwoLevelTerms) -> Jump:
+    sides = [law.terms(terms, law.threshold, slowed=slowed) for slowed in (False, True)]
+    left, right = (ball(terms.A, values) / ball(terms.B, values) for values in sides)
+    return left, law.hazard(law.threshold), right
 
 
 @cached
@@ -75,7 +79,7 @@ def jumps() -> dict[int, Jump]:
     """A⁻/B⁻, h_L and A⁺/B⁺ at ℓ_C = 3E[L] … 8E[L]."""
     terms = two_level_terms()
     with ctx.workprec(160):
-        return {ratio: Setting(arb(ratio)).jump(terms) for ratio in range(3, 9)}
+        return {ratio: _jump(setting(arb(ratio)), terms) for ratio in range(3, 9)}
 
 
 @entry(

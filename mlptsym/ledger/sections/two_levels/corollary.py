@@ -16,6 +16,8 @@ from mlptsym.symbolic.mean.two_levels import two_level_response_time
 from mlptsym.symbolic.mean.waiting import waiting_time
 from mlptsym.symbolic.model.moments import Indicator, expectation
 
+Waits = Callable[[TwoLevels], tuple[sp.Expr, sp.Expr, sp.Expr]]
+
 
 def response_time(two: TwoLevels) -> sp.Expr:
     """(29), last line."""
@@ -44,9 +46,6 @@ def waits(two: TwoLevels) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
         1 - two.rho_1
     )
     return two.d_1, d_2, two.rho_1 + lam * two.tail * two.mean_2
-
-
-Waits = Callable[[TwoLevels], tuple[sp.Expr, sp.Expr, sp.Expr]]
 
 
 @entry(

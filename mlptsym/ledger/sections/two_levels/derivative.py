@@ -9,10 +9,12 @@ from typing import Any
 import mpmath
 import sympy as sp
 
+from mlptsym.laws import size_laws
 from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equations, agreement, everything, identities, is_positive
-from mlptsym.ledger.exact.digits import DIGITS, ServiceLaw, value
-from mlptsym.ledger.paper.notation import gamma, lam, theta
+from mlptsym.ledger.exact.digits import DIGITS, value
+from mlptsym.ledger.exact.service_law import ServiceLaw
+from mlptsym.ledger.paper.notation import beta, ell_C, gamma, lam, theta
 from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.ledger.sections.two_levels.corollary import response_time
 from mlptsym.ledger.sections.two_levels.quantities import (
@@ -24,6 +26,8 @@ from mlptsym.ledger.sections.two_levels.quantities import (
 )
 from mlptsym.symbolic.mean.two_levels import two_level_terms
 from mlptsym.symbolic.model.moments import UpperMoment, mean
+
+Part = Callable[[TwoLevels, sp.Expr], sp.Expr]
 
 
 def part_A(two: TwoLevels, slope: sp.Expr, Q: sp.Expr | None = None) -> sp.Expr:  # the paper's name
@@ -42,9 +46,6 @@ def part_B(two: TwoLevels) -> sp.Expr:
         + two.odds * (two.theta + two.d_1)
         + lam * gamma * two.tail * two.theta / (1 - two.rho) ** 2 * (two.theta + two.d_1)
     )
-
-
-Part = Callable[[TwoLevels, sp.Expr], sp.Expr]
 
 
 @entry(
@@ -67,6 +68,18 @@ def check_derivative(claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) 
     return everything(outcome, Outcome(folded, words))
 
 
+def _samples() -> dict[str, ServiceLaw]:
+    """Two laws with ℓ_C = 500, at the paper's λ, β and γ."""
+    fixed = {ell_C: sp.Integer(500), beta: sp.Rational(PAPER.slowdown_factor)}
+    fixed |= {lam: sp.Rational(PAPER.arrival_rate), gamma: sp.Rational(PAPER.preemption_cost)}
+    found = {}
+    for name, parameters in (("LogNormal", (PAPER.mu, PAPER.sigma)), ("Gamma", (sp.Rational(7, 10), 240))):
+        law = size_laws()[name].formulas()
+        numbers = dict(zip(law.parameters, map(sp.Rational, parameters), strict=True))
+        found[name] = ServiceLaw(law, fixed | numbers, value)
+    return found
+
+
 @entry(
     "eq-30-digits",
     "(30) is the derivative of (29), at x = 200 and 700 for two laws with ℓ_C = 500",
@@ -84,23 +97,16 @@ def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Ex
     time = response_time(at_quantum())
     pairs = []
     with mpmath.workdps(DIGITS + 10):
-        for law in SAMPLES:
-            fixed = SETTING | {mean(): law.mean(), mean(order=2): law.mean(2)}
+        for name, law in _samples().items():
+            means = {mean(): law.mean(), mean(order=2): law.mean(2)}
 
-            def response(x: mpmath.mpf, law: ServiceLaw = law, fixed: dict[sp.Expr, Any] = fixed) -> mpmath.mpf:
-                here = {UpperMoment(n, theta): law.moment(n, x) for n in range(3)}
-                return value(time, fixed | here | {theta: law.service(x)})
+            def response(x: mpmath.mpf, law: ServiceLaw = law, means: dict[sp.Expr, Any] = means) -> mpmath.mpf:
+                here = {UpperMoment(n, theta): law.moment(n, x, slowed=x >= law.threshold) for n in range(3)}
+                return value(time, {**law.numbers, **means, **here, theta: law.service(x)})
 
             for x in (sp.Integer(200), sp.Integer(700)):
-                here = {
-                    terms.tail: law.moment(0, x),
-                    terms.first: law.moment(1, x),
-                    terms.second: law.moment(2, x),
-                    terms.service: law.service(x),
-                    terms.service_slope: law.slope(x),
-                    terms.hazard: law.hazard(x),
-                }
-                pairs.append((f"T′({x}), {law.name}", value(printed, fixed | here), mpmath.diff(response, int(x))))
+                here = law.terms(terms, x, slowed=bool(x > law.threshold))
+                pairs.append((f"T′({x}), {name}", value(printed, here), mpmath.diff(response, int(x))))
     return agreement(pairs, DIGITS)
 
 
@@ -189,16 +195,6 @@ def check_positive(claim: Part) -> Outcome:
         check_B(lambda two, _: part_B(two)),
         Outcome(holds, "all coefficients positive" if holds else "a coefficient is negative", steps),
     )
-
-
-SAMPLES = tuple(
-    ServiceLaw(name, parameters, sp.Integer(500), sp.Rational(PAPER.slowdown_factor))
-    for name, parameters in (
-        ("LogNormal", (sp.Rational(PAPER.mu), sp.Rational(PAPER.sigma))),
-        ("Gamma", (sp.Rational(7, 10), sp.Integer(240))),
-    )
-)
-SETTING: dict[sp.Expr, Any] = {lam: sp.Rational(PAPER.arrival_rate), gamma: sp.Rational(PAPER.preemption_cost)}
 
 
 def linear_in_spare_capacity(two: TwoLevels, slope: sp.Expr) -> sp.Expr:

@@ -13,6 +13,8 @@ from mlptsym.ledger.sections.two_levels.derivative import part_A, part_B
 from mlptsym.ledger.sections.two_levels.quantities import at_size, linear_cost
 from mlptsym.symbolic.mean.two_levels import jump_ratio, two_level_terms
 
+ratio, gap, part, survivors, hazard = sp.symbols("r delta B_part Fbar h", positive=True)
+
 
 @entry(
     "jump",
@@ -35,9 +37,6 @@ def check_jump(claim: sp.Expr) -> Equations:
         ("A/q′ does not change with q′", sp.diff((terms.A / slope).subs(place), slope), sp.S.Zero),
         ("B does not change with q′", sp.diff(terms.B, slope), sp.S.Zero),
     ]
-
-
-ratio, gap, part, survivors, hazard = sp.symbols("r delta B_part Fbar h", positive=True)
 
 
 @entry(

@@ -11,6 +11,8 @@ from mlptsym.ledger.paper.notation import S, gamma, lam, theta
 from mlptsym.symbolic.mean.two_levels import TwoLevelTerms
 from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, mean, tail
 
+spare, spare_1 = sp.symbols("sigma sigma_1", positive=True)
+
 
 @dataclass(frozen=True)
 class TwoLevels:
@@ -78,9 +80,6 @@ def at_size(terms: TwoLevelTerms) -> TwoLevels:
 def linear_cost(terms: TwoLevelTerms) -> dict[sp.Symbol, sp.Expr]:
     """c = γq and dc/dθ = γ, the paper's g(a) = a."""
     return {terms.restore: gamma * terms.service, terms.restore_slope: gamma}
-
-
-spare, spare_1 = sp.symbols("sigma sigma_1", positive=True)
 
 
 def with_spare_capacity(terms: TwoLevelTerms, *equations: Equation) -> list[Equation]:

@@ -19,6 +19,8 @@ from mlptsym.ledger.sections.waiting.pieces import places, product_of_pieces, sq
 from mlptsym.symbolic.algebra.symbols import arrival_rate
 from mlptsym.symbolic.mean import waiting
 
+square, correction, wait, work, squares = sp.symbols("E_S2eff O_J d_J b_J W_J", positive=True)
+
 
 def check_two_routes(claim: Claim) -> Outcome:
     """λE[(S^eff)²]/2 − O_J and λW_J/2 are both λE[X_k²]/2 at J = k, and have the same growth from J to J + 1."""
@@ -30,9 +32,6 @@ def check_two_routes(claim: Claim) -> Outcome:
             step=arrival_rate / 2 * squares_growth(last=False),
         )
     )
-
-
-square, correction, wait, work, squares = sp.symbols("E_S2eff O_J d_J b_J W_J", positive=True)
 
 
 def wait_by_pieces() -> sp.Expr:

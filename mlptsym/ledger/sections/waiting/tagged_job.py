@@ -19,6 +19,9 @@ from mlptsym.symbolic.mean import waiting
 from mlptsym.symbolic.mean.response import level_terms
 from mlptsym.symbolic.policies.algorithm import service_before
 
+before, interrupting = sp.symbols("a_before E_X", nonnegative=True)
+Delay = Callable[[Any, Any, Any], sp.Expr]
+
 
 def total_delay(d: sp.Expr, a: sp.Expr, x: sp.Expr) -> sp.Expr:
     """(23) in d_J, a_{j−1} and E[X_{j−1}]."""
@@ -28,12 +31,6 @@ def total_delay(d: sp.Expr, a: sp.Expr, x: sp.Expr) -> sp.Expr:
 def delay_by_arrivals(d: sp.Expr, a: sp.Expr, x: sp.Expr) -> sp.Expr:
     """(24) in d_J, a_{j−1} and E[X_{j−1}]."""
     return arrival_rate * (d + a) * x / (1 - arrival_rate * x)
-
-
-before, interrupting = sp.symbols("a_before E_X", nonnegative=True)
-
-
-Delay = Callable[[Any, Any, Any], sp.Expr]
 
 
 @entry(

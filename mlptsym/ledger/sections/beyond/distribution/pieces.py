@@ -26,6 +26,7 @@ Slopes = Callable[[sp.Expr, sp.Expr], tuple[sp.Expr, sp.Expr]]
 
 
 Kernel = Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]
+Pieces = dict[str, Callable[[int, int, sp.Expr], sp.Expr]]
 
 
 def kernel(order: sp.Expr, at: sp.Expr, place: sp.Expr) -> sp.Expr:
@@ -85,9 +86,6 @@ def _number_outside(expression: sp.Expr) -> sp.Expr:
         return factor * sp.Integral(rest, *node.limits)
 
     return expression.replace(lambda node: isinstance(node, sp.Integral), moved)
-
-
-Pieces = dict[str, Callable[[int, int, sp.Expr], sp.Expr]]
 
 
 def within(r: int, k: int, at: sp.Expr) -> sp.Expr:

@@ -13,7 +13,7 @@ from mlptsym.ledger.exact.checks import Equations, agreement, everything, writte
 from mlptsym.ledger.exact.digits import DIGITS, value
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F
-from mlptsym.ledger.sections.distribution.pieces import MOST_LEVELS
+from mlptsym.ledger.sections.beyond.distribution.pieces import MOST_LEVELS
 from mlptsym.ledger.sections.waiting.tagged_job import total_delay
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, boundary, cost, restore_cost, service, unload_time
 from mlptsym.symbolic.distribution.moments import moment_terms, piece_moments, response_moments, served_moments
@@ -28,6 +28,9 @@ _half = sp.Rational(1, 2)
 
 
 cube = UpperMoment(3, 0)
+Parts = tuple[tuple[sp.Expr, ...], tuple[sp.Expr, ...], tuple[sp.Expr, ...], sp.Expr, sp.Expr, tuple[sp.Expr, ...]]
+ByParts = Callable[[Parts], tuple[sp.Expr, sp.Expr]]
+Powers = Callable[[sp.Expr, sp.Expr], sp.Expr]
 
 
 @entry(
@@ -129,12 +132,6 @@ def check_second_moment(claim: sp.Expr) -> Equations:
     return [("d²/ds² at 0, k = 1", response_moments(1, 1)[2], claim)]
 
 
-Parts = tuple[tuple[sp.Expr, ...], tuple[sp.Expr, ...], tuple[sp.Expr, ...], sp.Expr, sp.Expr, tuple[sp.Expr, ...]]
-
-
-ByParts = Callable[[Parts], tuple[sp.Expr, sp.Expr]]
-
-
 def moments_by_parts(parts: Parts, factor: Any = 1) -> tuple[sp.Expr, sp.Expr]:
     """E[T ; J = j] and E[T² ; J = j] without a transform, from the moments in the order of `MomentTerms`.
 
@@ -213,9 +210,6 @@ def exponential(expression: sp.Expr) -> sp.Expr:
         return (ends[0] - ends[1]) / (1 + at)
 
     return expression.replace(UpperMoment, moment).replace(PartialTransform, folded)
-
-
-Powers = Callable[[sp.Expr, sp.Expr], sp.Expr]
 
 
 @entry(

@@ -37,6 +37,9 @@ from mlptsym.symbolic.policies.algorithm import service_before
 from mlptsym.symbolic.policies.discipline import RESTORING, UNLOADING, Discipline
 
 AT_ZERO = {boundary[0]: 0, cost[0]: 0, unload[0]: 0}
+kappa = sp.Symbol("kappa", nonnegative=True)
+Chain = Callable[[WaitingSlopes, dict[str, sp.Expr]], sp.Expr]
+Integrands = Callable[[PieceIntegrands], tuple[sp.Expr, sp.Expr, sp.Expr]]
 
 
 @dataclass(frozen=True)
@@ -160,9 +163,6 @@ def check_gradient(claim: dict[str, Adjoint]) -> Equations:
 
 # a common quantum, all boundaries moving
 
-kappa = sp.Symbol("kappa", nonnegative=True)
-Chain = Callable[[WaitingSlopes, dict[str, sp.Expr]], sp.Expr]
-
 
 def chain(slopes: WaitingSlopes, rates: dict[str, sp.Expr]) -> sp.Expr:
     """dd_j/dθ by the chain rule over the sums d_j is made of."""
@@ -225,8 +225,6 @@ def check_quantum(claim: Chain) -> Equations:
 
 
 # one level as an integral
-
-Integrands = Callable[[PieceIntegrands], tuple[sp.Expr, sp.Expr, sp.Expr]]
 
 
 def over_a_level(terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:

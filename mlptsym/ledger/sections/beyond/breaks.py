@@ -8,7 +8,7 @@ import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equations, is_positive
-from mlptsym.ledger.sections.gradient import ADJOINTS, Levels, direct
+from mlptsym.ledger.sections.beyond.gradient import ADJOINTS, Levels, direct
 from mlptsym.symbolic.algebra.symbols import arrival_rate, boundary, cost, service
 from mlptsym.symbolic.mean.response import mean_response_time
 from mlptsym.symbolic.model.moments import Density, UpperMoment

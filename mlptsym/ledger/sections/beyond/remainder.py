@@ -15,13 +15,17 @@ from mlptsym.ledger.exact.checks import Equations
 from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.paper.notation import J, lam, t, theta
 from mlptsym.ledger.paper.printed import integral
-from mlptsym.ledger.sections.distribution.response import exponential
+from mlptsym.ledger.sections.beyond.distribution.response import exponential
 from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import service
 from mlptsym.symbolic.mean.remainder import Remainder, remainder
 from mlptsym.symbolic.model.moments import Density, UpperMoment, tail
 
 u = sp.Symbol("u", positive=True)
+RATE, INTERCEPT, SLOPE = sp.Rational(1, 3), sp.Rational(1, 20), sp.Rational(1, 10)
+PLACES = ((sp.Rational(1, 4), 2), (sp.Rational(1, 4), 8), (sp.S.One, 2), (sp.Integer(3), 2))
+"""Quanta, and levels J: from 2 on, as the cost before level 1 is not on the line."""
+LEVELS = 400
 
 
 def over_ages(polynomial: sp.Expr, start: sp.Expr) -> sp.Expr:
@@ -109,12 +113,6 @@ def check_formulas(claim: Bounds) -> Equations:
         ("the bound from above", terms.most, missing(most, terms)),
         ("the bound from below", terms.least, missing(least, terms)),
     ]
-
-
-RATE, INTERCEPT, SLOPE = sp.Rational(1, 3), sp.Rational(1, 20), sp.Rational(1, 10)
-PLACES = ((sp.Rational(1, 4), 2), (sp.Rational(1, 4), 8), (sp.S.One, 2), (sp.Integer(3), 2))
-"""Quanta, and levels J: from 2 on, as the cost before level 1 is not on the line."""
-LEVELS = 400
 
 
 @dataclass(frozen=True)
