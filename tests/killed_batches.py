@@ -33,9 +33,9 @@ VARIANTS = (8, 9)
 SIZE = 60_000
 
 
-def stand_in(work: Work, workshop: Path, _stop: Callable[[], bool]) -> Outcome:
+def stand_in(work: Work, staging: Path, _stop: Callable[[], bool]) -> Outcome:
     """Files that depend on the parameters alone, after a while that does not."""
-    part = workshop / f"run-{os.urandom(4).hex()}"
+    part = staging / f"run-{os.urandom(4).hex()}"
     part.mkdir()
     (part / "unfinished").write_bytes(b"unfinished")
     time.sleep(0.01)
@@ -146,7 +146,7 @@ def on_a_full_disk(folder: Path, _count: int) -> dict[str, object]:
 
 
 def left(out: Path) -> list[str]:
-    return sorted(path.name for path in (out / manifest.WORKSHOP).iterdir())
+    return sorted(path.name for path in (out / manifest.STAGING).iterdir())
 
 
 def main() -> None:

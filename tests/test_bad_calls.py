@@ -333,7 +333,7 @@ CALLS = _by_name(
     Call(_boundaries, {"queue": DISCRETE, "levels": 2}),
     Call(_read(read_scenarios), {"path": EXAMPLE, "notebooks": NOTEBOOKS}, names=("scenarios", "notebooks")),
     Call(_checked, {"out": "checked"}, names=("check",)),
-    Call(_not_run(run_batch, "mlptsym.batch.running.held"),
+    Call(_not_run(run_batch, "mlptsym.batch.running.locked"),
          {"scenarios": EXAMPLE, "out": "out", "jobs": 2, "dask": None, "force": True, "progress": False, "notebooks": NOTEBOOKS},
          fixed=("out",)),
     Call(_not_run(run_figures, "mlptsym.runtime.runner._make_folder"),

@@ -73,7 +73,7 @@ PLUMBING = {
     **dict.fromkeys(
         (
             f"mlptsym.batch.{name}"
-            for name in ("collected", "execution", "gallery", "lock", "names", "progress", "ranges")
+            for name in ("collected", "document", "execution", "gallery", "lock", "names", "progress", "ranges")
         ),
         "runs, collects and shows what plan_batch has checked",
     ),
@@ -84,8 +84,8 @@ RESULT = "made by the package: what a function returns, or the error it raises"
 NAMES = {
     **dict.fromkeys(
         (
-            "mlptsym.batch.manifest.Record", "mlptsym.batch.running.Finished", "mlptsym.batch.scenarios.BatchRun",
-            "mlptsym.batch.scenarios.ScenarioFileError", "mlptsym.studies.best_quanta.Found",
+            "mlptsym.batch.manifest.About", "mlptsym.batch.manifest.Setting", "mlptsym.batch.manifest.Record", "mlptsym.batch.running.Finished", "mlptsym.batch.scenarios.BatchRun",
+            "mlptsym.batch.document.ScenarioFileError", "mlptsym.studies.best_quanta.Found",
             "mlptsym.figures.crossings.Crossing", "mlptsym.runtime.plan.FigureRun", "mlptsym.runtime.plan.FigureTask",
             "mlptsym.site.build.Source", "mlptsym.fitting.arrivals.ArrivalStatistics",
             "mlptsym.fitting.arrivals.Departure", "mlptsym.fitting.clock.Clock", "mlptsym.fitting.fit.TraceFit",
@@ -108,7 +108,7 @@ NAMES = {
     ),
     "mlptsym.laws.base.SizeLaw.evaluate": CHECKED,
     **dict.fromkeys(
-        ("mlptsym.batch.manifest.is_whole", "mlptsym.batch.manifest.land", "mlptsym.batch.manifest.read_manifest",
+        ("mlptsym.batch.manifest.is_whole", "mlptsym.batch.manifest.publish", "mlptsym.batch.manifest.read_manifest",
          "mlptsym.batch.manifest.result_folders", "mlptsym.batch.scenarios.check_ranges",
          "mlptsym.figures.record.check_figure", "mlptsym.files.write_whole", "mlptsym.runtime.runner.run_tasks",
          "mlptsym.site.build.find_sources", "mlptsym.sweeps.sweep_as_completed"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from mlptsym.batch.document import ScenarioFileError
 from mlptsym.batch.lock import FolderInUseError
 from mlptsym.batch.manifest import check_folder
 from mlptsym.batch.running import Finished, plan_batch, run_batch
-from mlptsym.batch.scenarios import BatchRun, ScenarioFileError, read_scenarios
+from mlptsym.batch.scenarios import BatchRun, read_scenarios
 
 __all__ = [
     "BatchRun",

@@ -24,20 +24,7 @@ _NUMBERS = COLUMNS[3:]
 
 
 def tables(out: Path, entries: Sequence[Entry]) -> dict[str, bytes]:
-    """``results.csv`` and ``results.parquet``: one row a point of a curve, with every parameter of its run.
-
-    Parameters
-    ----------
-    out : pathlib.Path
-        The output folder.
-    entries : sequence of Entry
-        Its runs.
-
-    Returns
-    -------
-    dict of str to bytes
-        The files by name.
-    """
+    """``results.csv`` and ``results.parquet``: one row a point of a curve, with every parameter of its run."""
     types = _column_types(entries)
     return {"results.csv": _as_csv(out, entries, types), "results.parquet": _as_parquet(out, entries, types)}
 

@@ -27,23 +27,7 @@ __all__ = ["Outcome", "Work", "execute", "execute_on_cluster"]
 
 @dataclass(frozen=True)
 class Work:
-    """What a run needs to know.
-
-    Attributes
-    ----------
-    figure : str
-        Such as ``fig06``.
-    notebook : str
-        File name of the notebook.
-    content : bytes
-        The notebook.
-    values : mapping
-        The parameters that are set.
-    code : str
-        Digest of the code it is to run with.
-    versions : mapping of str to str
-        Versions it is to run with.
-    """
+    """What a run needs: the notebook, the parameters that are set, and the code and versions it is to run with."""
 
     figure: str
     notebook: str
@@ -55,21 +39,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
-
-    Attributes
-    ----------
-    error : str or None
-        The last line of what went wrong.
-    contents : mapping of str to bytes
-        The files; of a failed run the notebook as far as it came.
-    started : str
-        When, in UTC.
-    seconds : float
-        How long it took.
-    platform : str
-        Where: system, processor and Python.
-    """
+    """What came of a run: its files (of a failed one the notebook as far as it came), when, how long, and where."""
 
     error: str | None
     contents: Mapping[str, bytes] = field(default_factory=dict)
@@ -78,31 +48,16 @@ class Outcome:
     platform: str = ""
 
 
-def execute(work: Work, workshop: Path | None = None, stop: Callable[[], bool] = lambda: False) -> Outcome:
-    """Run a notebook in a process of its own.
+def execute(work: Work, staging: Path | None = None, stop: Callable[[], bool] = lambda: False) -> Outcome:
+    """Run a notebook in a process of its own; also what goes wrong is an outcome, so that other runs go on.
 
-    Parameters
-    ----------
-    work : Work
-    workshop : pathlib.Path, optional
-        Where a folder for the run is made; among the system's temporary files when left out.
-    stop : callable
-        Asked many times a second whether the run is to end.
-
-    Returns
-    -------
-    Outcome
-        Also if something went wrong: one run that fails is no reason for the others to stop.
-
-    Raises
-    ------
-    CancelledError
-        If ``stop`` said yes.
+    A folder for it is made in ``staging``, or among the system's temporary files.  ``stop`` is asked many times a
+    second whether the run is to end, which raises a `CancelledError`.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     begin = time.monotonic()
     try:
-        with tempfile.TemporaryDirectory(dir=workshop, prefix="run-", ignore_cleanup_errors=True) as place:
+        with tempfile.TemporaryDirectory(dir=staging, prefix="run-", ignore_cleanup_errors=True) as place:
             error, contents = _executed(work, Path(place).absolute(), stop)
     except (OSError, ParameterError) as problem:
         error, contents = f"{type(problem).__name__}: {problem}", {}

@@ -4,52 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from mlptsym.batch.manifest import read_manifest, result_folders
+from mlptsym.batch.manifest import Setting, read_manifest, result_folders
 from mlptsym.validation import ParameterError
 
-__all__ = ["Entry", "Setting", "entries", "gallery"]
+__all__ = ["Entry", "entries", "gallery"]
 
 _KINDS = ("svg", "pdf", "png", "csv", "ipynb", "failed.ipynb")
 
 
 @dataclass(frozen=True)
-class Setting:
-    """The value of a parameter in one run.
-
-    Attributes
-    ----------
-    type : str
-        As in the notebook.
-    value : float, int, str, bool or list
-    given : bool
-        Whether the scenario sets it.
-    """
-
-    type: str
-    value: Any
-    given: bool
-
-
-@dataclass(frozen=True)
 class Entry:
-    """A run that is in the output folder.
-
-    Attributes
-    ----------
-    scenario, figure : str
-    state : {"done", "failed"}
-    error : str or None
-        The last line of what went wrong.
-    parameters : mapping of str to Setting
-    outputs : tuple of str
-        File names.
-    """
+    """A run that is in the output folder: its parameters, its file names, and of a failed one the error."""
 
     scenario: str
     figure: str
@@ -63,40 +35,20 @@ def entries(out: Path) -> list[Entry]:
     """Every run of an output folder, by scenario and figure; folders whose manifest is damaged are left out."""
     found = []
     for folder in result_folders(out):
-        try:
-            records = read_manifest(folder)
-        except ParameterError:
-            continue
-        for figure, record in records.items():
-            parameters = {
-                name: Setting(known["type"], _read(known["value"], known["type"]), known["given"])
-                for name, known in record.about.get("parameters", {}).items()
-            }
-            scenario = str(record.about.get("scenario", folder.name))
-            error = record.about.get("error")
-            found.append(Entry(scenario, figure, record.state, error, parameters, tuple(record.outputs)))
+        with suppress(ParameterError):
+            for figure, record in read_manifest(folder).items():
+                about = record.about
+                name = about.scenario or folder.name
+                found.append(
+                    Entry(name, figure, record.state, about.error, about.parameters or {}, tuple(record.outputs))
+                )
     return found
 
 
-def _read(value: Any, kind: str) -> Any:
-    """A value as it was before `mlptsym.batch.manifest.written`."""
-    if isinstance(value, list):
-        return [_read(item, kind.removeprefix("list[").removesuffix("]")) for item in value]
-    return float(value) if kind == "float" else value
-
-
 def gallery(found: Sequence[Entry]) -> str:
-    """The page.
+    """The page: HTML that links pictures and data by relative paths.
 
-    Parameters
-    ----------
-    found : sequence of Entry
-
-    Returns
-    -------
-    str
-        HTML; pictures and data are linked by relative paths.  A heading sorts by its column, and the address with
-        ``#gamma`` or ``#-gamma`` behind it opens sorted.
+    A heading sorts by its column, and the address with ``#gamma`` or ``#-gamma`` behind it opens sorted.
     """
     given = dict.fromkeys(name for entry in found for name, known in entry.parameters.items() if known.given)
     headings = "".join(_heading(name, name) for name in ("scenario", "figure", *given, "state"))

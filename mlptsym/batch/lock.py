@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mlptsym.batch.manifest import WORKSHOP
+from mlptsym.batch.manifest import STAGING
 from mlptsym.files import write_whole
 from mlptsym.validation import ParameterError
 
-__all__ = ["FolderInUseError", "held"]
+__all__ = ["FolderInUseError", "locked"]
 
 
 class FolderInUseError(RuntimeError):
@@ -26,46 +26,37 @@ class FolderInUseError(RuntimeError):
 
 
 @contextmanager
-def held(out: Path) -> Iterator[Path]:
-    """Hold an output folder, made if it is missing, for the time of a ``with`` block.
+def locked(out: Path) -> Iterator[Path]:
+    """Lock an output folder, made if it is missing, for the time of a ``with`` block.
 
-    The lock is the operating system's: it ends with the process, however that ends.
-
-    Parameters
-    ----------
-    out : pathlib.Path
-        The output folder.
-
-    Yields
-    ------
-    pathlib.Path
-        A folder inside it for files that are not finished, empty at first.
+    The lock is the operating system's: it ends with the process, however that ends.  The block gets a folder inside it
+    for files that are not finished, empty at first.
 
     Raises
     ------
     FolderInUseError
-        If another command holds it; the message says which.
+        If another command has locked it; the message says which.
     ParameterError
         If the folder cannot be made or written.
     """
     import filelock
 
-    workshop = out / WORKSHOP
-    holder = workshop / "holder.json"
+    staging = out / STAGING
+    holder = staging / "holder.json"
     try:
-        workshop.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(workshop / "lock", timeout=0, thread_local=False)
+        staging.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(staging / "lock", timeout=0, thread_local=False)
         lock.acquire()
     except filelock.Timeout:
         raise FolderInUseError(f"{out} is being written by {_who(holder)}") from None
     except OSError as error:
         raise ParameterError("out", str(out), f"a folder that can be written ({error.strerror or error})") from error
     try:
-        for left in workshop.iterdir():  # by a command that was killed
+        for left in staging.iterdir():  # by a command that was killed
             if left.name not in {"lock", holder.name}:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
         write_whole(holder, json.dumps(_me()).encode())
-        yield workshop
+        yield staging
     except OSError as error:
         if error.filename is None:
             error.filename = str(out)

@@ -1,6 +1,6 @@
 """What a folder of results holds: a manifest with the digest of every file, and the order in which files appear.
 
-A set of files is landed in three steps: those files that would no longer be true to the manifest are removed, the
+A set of files is published in three steps: those files that would no longer be true to the manifest are removed, the
 manifest that describes the new ones takes its place, the new files take theirs.  Each step is a rename or a removal, so
 at every moment, whatever ends the process, a file is either absent or whole and true to its digest, and what is absent
 is known to be.
@@ -14,21 +14,75 @@ import math
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from mlptsym.batch.names import path_name
 from mlptsym.provenance import digest
-from mlptsym.validation import ParameterError, path, refuse
+from mlptsym.validation import ParameterError, path
 
-__all__ = ["MANIFEST", "Record", "WORKSHOP", "check_folder", "is_whole", "land", "read_manifest", "result_folders"]
+__all__ = [
+    "MANIFEST",
+    "STAGING",
+    "About",
+    "Record",
+    "Setting",
+    "check_folder",
+    "is_whole",
+    "publish",
+    "read_manifest",
+    "result_folders",
+]
 
 MANIFEST = "manifest.json"
-WORKSHOP = ".mlptsym"
+STAGING = ".mlptsym"
 """Folder inside the output folder for the lock and for files that are not finished."""
 
-FORMAT = 1
+
+def _file_name(name: str) -> str:
+    if {"/", "\\", "\0"} & set(name) or name in {"", ".", "..", MANIFEST}:
+        raise ValueError("no plain file name")
+    return name
+
+
+_PLAIN: Mapping[str, type] = {"float": float, "int": int, "bool": bool, "str": str}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The value of a parameter in one run: its type as in the notebook, and whether the scenario sets it."""
+
+    type: str
+    value: Any
+    given: bool
+
+    def __post_init__(self) -> None:
+        plain: Any = _PLAIN.get(self.type.removeprefix("list[").removesuffix("]"))
+        if plain is None:
+            raise ValueError("no type of a parameter")
+        kind = TypeAdapter(list[plain] if self.type.startswith("list[") else plain)
+        object.__setattr__(self, "value", kind.validate_python(self.value))  # which reads "inf" as a float
+
+
+@dataclass(frozen=True)
+class About:
+    """What a manifest tells of a run beside its files, for people and for the gallery; ``seconds`` are its duration."""
+
+    scenario: str = ""
+    notebook: Mapping[str, str] | None = None
+    parameters: Mapping[str, Setting] | None = None
+    seeds: Mapping[str, Any] | None = None
+    versions: Mapping[str, str] | None = None
+    code: str = ""
+    revision: str | None = None
+    platform: str = ""
+    started: str = ""
+    seconds: float = 0.0
+    error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,17 +97,23 @@ class Record:
         Digest of everything the outputs depend on.
     outputs : mapping of str to str
         SHA-256 by file name.
-    about : mapping
-        Parameters, seeds, versions, source revision, time and the like, for people.
+    about : About
+        Where it comes from.
     """
 
-    state: str
+    state: Literal["done", "failed"]
     inputs: str
-    outputs: Mapping[str, str]
-    about: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[Annotated[str, AfterValidator(_file_name)], str]
+    about: About = About()
 
 
-def read_manifest(folder: Path) -> dict[str, Record]:
+@dataclass(frozen=True)
+class _Manifest:
+    format: Literal[1]
+    records: Mapping[str, Record]
+
+
+def read_manifest(folder: Path) -> Mapping[str, Record]:
     """The records of a folder by name; none if it has no manifest.
 
     Raises
@@ -63,28 +123,13 @@ def read_manifest(folder: Path) -> dict[str, Record]:
     """
     path = folder / MANIFEST
     try:
-        content = path.read_bytes()
+        return TypeAdapter(_Manifest).validate_json(path.read_bytes()).records
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise ParameterError("manifest", str(path), f"a readable file ({error.strerror})") from error
-    allowed = f"a manifest in format {FORMAT}"
-    try:
-        found = json.loads(content.decode())
-        records = {str(name): Record(**record) for name, record in found["records"].items()}
-        sound = found["format"] == FORMAT and all(map(_is_sound, records.values()))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ParameterError("manifest", str(path), allowed) from error
-    if not sound:
-        refuse("manifest", str(path), allowed)
-    return records
-
-
-def _is_sound(record: Any) -> bool:
-    """Whether a record that was read is of the right types, and its outputs are plain file names."""
-    texts = all(isinstance(text, str) for text in (record.state, record.inputs, *record.outputs.values()))
-    plain = all(not {"/", "\\", "\0"} & set(name) and name not in {"", ".", "..", MANIFEST} for name in record.outputs)
-    return texts and plain and isinstance(record.about, dict)
+    except ValidationError as error:
+        raise ParameterError("manifest", str(path), "a manifest in format 1") from error
 
 
 def file_digest(path: Path) -> str | None:
@@ -101,53 +146,21 @@ def is_whole(folder: Path, record: Record) -> bool:
     return all(file_digest(folder / path_name(name)) == known for name, known in record.outputs.items())
 
 
-def land(folder: Path, name: str, record: Record, contents: Mapping[str, bytes], workshop: Path) -> Record:
-    """Let the outputs of a run appear in a folder, in place of those of an earlier run of that name.
+def publish(folder: Path, name: str, record: Record, contents: Mapping[str, bytes], staging: Path) -> Record:
+    """Let the files of a run appear in a folder, in place of those of an earlier run of that name.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Where they go.
-    name : str
-        The run.
-    record : Record
-        What is known of it; the digests are added here.
-    contents : mapping of str to bytes
-        Its files.
-    workshop : pathlib.Path
-        A folder of the same file system for what is not finished.
-
-    Returns
-    -------
-    Record
-        With the digests.
-
-    Raises
-    ------
-    OSError
-        If the disk is full or the folder cannot be written; what was there before then is still true to its manifest.
+    ``staging`` is a folder of the same file system for what is not finished.  The record is returned with the digests
+    of the files.  After an `OSError`, the disk being full perhaps, what was there before is still true to its manifest.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    ready = {output: _prepared(workshop, content) for output, content in contents.items()}
+    ready = {output: _prepared(staging, content) for output, content in contents.items()}
     try:
         records = _known(folder)
-        complete = Record(
-            record.state,
-            record.inputs,
-            {output: digest(content) for output, content in sorted(contents.items())},
-            record.about,
-        )
-        text = json.dumps(
-            {
-                "format": FORMAT,
-                "records": {key: asdict(kept) for key, kept in sorted((records | {name: complete}).items())},
-            },
-            indent=1,
-            ensure_ascii=False,
-            allow_nan=False,
-        )
+        complete = replace(record, outputs={output: digest(content) for output, content in sorted(contents.items())})
+        every = {key: asdict(kept) for key, kept in sorted({**records, name: complete}.items())}
+        text = json.dumps(_as_json({"format": 1, "records": every}), indent=1, ensure_ascii=False, allow_nan=False)
         # An error may name a file whose name is no text: JSON escapes its bytes the same way.
-        manifest = _prepared(workshop, text.encode(errors="backslashreplace") + b"\n")
+        manifest = _prepared(staging, text.encode(errors="backslashreplace") + b"\n")
         former = records[name].outputs if name in records else {}
         for output in {*former, *complete.outputs}:
             place = folder / path_name(output)
@@ -164,7 +177,7 @@ def land(folder: Path, name: str, record: Record, contents: Mapping[str, bytes],
     return complete
 
 
-def _known(folder: Path) -> dict[str, Record]:
+def _known(folder: Path) -> Mapping[str, Record]:
     """The records of a folder; none if its manifest is damaged, which is then replaced."""
     try:
         return read_manifest(folder)
@@ -172,8 +185,8 @@ def _known(folder: Path) -> dict[str, Record]:
         return {}
 
 
-def _prepared(workshop: Path, content: bytes) -> Path:
-    part = workshop / f"{secrets.token_hex(8)}.part"
+def _prepared(staging: Path, content: bytes) -> Path:
+    part = staging / f"{secrets.token_hex(8)}.part"
     try:
         part.write_bytes(content)
     except BaseException:
@@ -185,7 +198,7 @@ def _prepared(workshop: Path, content: bytes) -> Path:
 def result_folders(out: Path) -> Iterator[Path]:
     """The folders below an output folder that have a manifest, in order."""
     for folder in sorted(out.iterdir()):
-        if folder.name != WORKSHOP and (folder / MANIFEST).is_file():
+        if folder.name != STAGING and (folder / MANIFEST).is_file():
             yield folder
 
 
@@ -228,14 +241,16 @@ def check_folder(out: Path) -> tuple[int, list[str]]:
     return good, problems
 
 
-def written(value: Any) -> Any:
-    """A parameter's value as JSON can hold it: infinite numbers as the texts ``inf`` and ``-inf``.
+def _as_json(value: Any) -> Any:
+    """A value as JSON can hold it: infinite numbers as the texts ``inf`` and ``-inf``.
 
     Examples
     --------
-    >>> written([1.0, math.inf])
+    >>> _as_json([1.0, math.inf])
     [1.0, 'inf']
     """
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [written(item) for item in value]
+        return [_as_json(item) for item in value]
     return str(value) if isinstance(value, float) and math.isinf(value) else value

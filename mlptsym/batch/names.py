@@ -14,9 +14,8 @@ from mlptsym.validation import refuse
 __all__ = ["compared", "folder_name", "grid_name", "path_name"]
 
 LONGEST = 180
-"""Bytes; with the files' own names it stays below the 255 of usual file systems."""
+"""Bytes of a folder's name; with the files' own names it stays below the 255 of usual file systems."""
 
-_LONGEST_VALUE = 40
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])\s*(\..*)?")
 _OWN = {"manifest.json", "index.html", "results.csv", "results.parquet"}
 
@@ -24,18 +23,8 @@ _OWN = {"manifest.json", "index.html", "results.csv", "results.parquet"}
 def folder_name(name: str, value: str) -> str:
     """A name under which a folder can be made anywhere, in Unicode's composed form.
 
-    Parameters
-    ----------
-    name : str
-        What the name is called in messages.
-    value : str
-        The name.
-
-    Raises
-    ------
-    ParameterError
-        If it is empty or too long, has a character that some file system forbids, begins with ``.`` or ``-``, ends
-        with a dot or space, or is reserved.
+    Refused are names that are empty, too long or reserved, that have a character some file system forbids, that begin
+    with ``.`` or ``-``, or that end with a dot or space; ``name`` is what the name is called in the message.
 
     Examples
     --------
@@ -86,14 +75,7 @@ def path_name(name: str) -> str:
 
 
 def grid_name(name: str, values: Mapping[str, Any]) -> str:
-    """The name of one point of a grid.
-
-    Parameters
-    ----------
-    name : str
-        The scenario.
-    values : mapping
-        The values at this point, by parameter; a text or list that would not do in a name is replaced by a digest.
+    """The name of one point of a grid; a text or list that would not do in a name is replaced by a digest.
 
     Examples
     --------
@@ -112,5 +94,5 @@ def _spelled(value: Any) -> str:
         text = repr(value).removesuffix(".0")
     else:
         text = str(value)
-    short = len(text) <= _LONGEST_VALUE and re.fullmatch(r"[\w.,+-]*[\w+]", text, re.ASCII)
+    short = len(text) <= 40 and re.fullmatch(r"[\w.,+-]*[\w+]", text, re.ASCII)
     return text if short else "#" + digest(repr(value).encode())[:8]

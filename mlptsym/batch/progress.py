@@ -21,7 +21,7 @@ class Progress(Protocol):
         """A run was handed to a processor."""
 
     def finished(self, name: str, state: str, seconds: float) -> None:
-        """A run has landed."""
+        """The results of a run are published."""
 
 
 class _Silent:
@@ -112,23 +112,7 @@ class _Live(_Count):
 
 @contextmanager
 def shown(total: int, at_once: int, wanted: bool = True, console: Console | None = None) -> Iterator[Progress]:
-    """Show the progress of a batch while a ``with`` block lasts.
-
-    Parameters
-    ----------
-    total : int
-        Number of runs.
-    at_once : int
-        How many run at the same time.
-    wanted : bool
-        Whether anything is shown at all.
-    console : rich.console.Console, optional
-        Where; standard output when left out.
-
-    Yields
-    ------
-    Progress
-    """
+    """Show the progress of so many runs, on standard output or a given console, while a ``with`` block lasts."""
     if not wanted or not total:
         yield _Silent()
         return

@@ -72,21 +72,7 @@ def known_ranges() -> Mapping[str, Callable[[Any], object]]:
 
 
 def check_range(name: str, value: Any, ranges: Mapping[str, Callable[[Any], object]]) -> None:
-    """Refuse a value of a parameter that the library would refuse.
-
-    Parameters
-    ----------
-    name : str
-        The parameter; one without a known range passes.
-    value : float, int, str, bool or list
-        Its value; of a list each item is looked at.
-    ranges : mapping
-        What `known_ranges` gives.
-
-    Raises
-    ------
-    ParameterError
-        If the value is out of range.
+    """Refuse a value, or one item of a list, that the library would refuse; a parameter without a known range passes.
 
     Examples
     --------

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from mlptsym.batch.collected import tables
 from mlptsym.batch.execution import Outcome, Work, execute, execute_on_cluster
 from mlptsym.batch.gallery import entries, gallery
-from mlptsym.batch.lock import held
-from mlptsym.batch.manifest import Record, is_whole, land, read_manifest, result_folders, written
+from mlptsym.batch.lock import locked
+from mlptsym.batch.manifest import About, Record, Setting, is_whole, publish, read_manifest, result_folders
 from mlptsym.batch.names import path_name
 from mlptsym.batch.progress import Progress, shown
 from mlptsym.batch.scenarios import BatchRun, check_ranges, read_scenarios
@@ -26,7 +27,6 @@ from mlptsym.validation import ParameterError, flag, integer, path
 __all__ = ["Finished", "plan_batch", "run_batch"]
 
 _PATIENCE = 4.5  # seconds for interrupted runs to end their processes
-_SEEDS = ("seeds", "root_seed")
 _WHOLE = "batch"
 
 
@@ -99,7 +99,7 @@ class _Known:
 
     def __init__(self, out: Path) -> None:
         self.out = out
-        self.manifests: dict[str, dict[str, Record]] = {}
+        self.manifests: dict[str, Mapping[str, Record]] = {}
 
     def record(self, run: BatchRun) -> Record | None:
         if run.scenario not in self.manifests:
@@ -157,7 +157,7 @@ def run_batch(
     FolderInUseError
         If another command writes to the output folder.
     ClusterLostError
-        If the Dask cluster gives up or is gone; what has landed is there.
+        If the Dask cluster gives up or is gone; what is published is there.
     OSError
         If a file cannot be written, the disk being full perhaps; what is in the folder is whole.
     """
@@ -166,7 +166,7 @@ def run_batch(
     progress = flag("progress", progress)
     out = path("out", out, "the name of a folder")
     plan = plan_batch(scenarios, out, force=force, notebooks=notebooks)
-    with held(out) as workshop:
+    with locked(out) as staging:
         known = _Known(out)
         finished: dict[int, Finished] = {}
         for place, (run, state) in enumerate(plan):
@@ -175,23 +175,23 @@ def run_batch(
         todo = sorted(set(range(len(plan))) - finished.keys(), key=lambda place: -plan[place][0].cost)
         if todo:
             with parallel(chosen, dask=dask) if dask is not None else nullcontext():
-                landed = _landed([plan[place][0] for place in todo], out, workshop, chosen, progress)
-                finished |= {todo[place]: end for place, end in landed}
-        _collect(out, workshop)
+                ends = _published([plan[place][0] for place in todo], out, staging, chosen, progress)
+                finished |= {todo[place]: end for place, end in ends}
+        _collect(out, staging)
     return [finished[place] for place in range(len(plan))]
 
 
-def _landed(
-    runs: Sequence[BatchRun], out: Path, workshop: Path, jobs: int | None, progress: bool
+def _published(
+    runs: Sequence[BatchRun], out: Path, staging: Path, jobs: int | None, progress: bool
 ) -> Iterator[tuple[int, Finished]]:
     """Run everything and let the outputs appear, each as soon as it is ready."""
     cluster = on_cluster()
     at_once = jobs or (len(runs) if cluster else available_processors())
     with _stoppable() as stop, shown(len(runs), at_once, progress) as show:
-        function = execute_on_cluster if cluster else stop.executor(workshop)
+        function = execute_on_cluster if cluster else stop.executor(staging)
         works = (_handed_out(run, show) for run in runs)
         for place, outcome in sweep_as_completed(function, works, threads=True, jobs=jobs):
-            end = _land(runs[place], outcome, out, workshop)
+            end = _publish(runs[place], outcome, out, staging)
             show.finished(end.name, end.state, end.seconds)
             yield place, end
 
@@ -208,12 +208,12 @@ class _Stop:
         self.wanted = threading.Event()
         self.running: set[object] = set()
 
-    def executor(self, workshop: Path) -> Callable[[Work], Outcome]:
+    def executor(self, staging: Path) -> Callable[[Work], Outcome]:
         def run(work: Work) -> Outcome:
             token = object()
             self.running.add(token)
             try:
-                return execute(work, workshop, self.wanted.is_set)
+                return execute(work, staging, self.wanted.is_set)
             finally:
                 self.running.discard(token)
 
@@ -232,31 +232,30 @@ def _stoppable() -> Iterator[_Stop]:
             time.sleep(0.01)
 
 
-def _land(run: BatchRun, outcome: Outcome, out: Path, workshop: Path) -> Finished:
+def _publish(run: BatchRun, outcome: Outcome, out: Path, staging: Path) -> Finished:
     folder = out / path_name(run.scenario)
-    about = {
-        "scenario": run.scenario,
-        "notebook": {"file": run.notebook, "digest": digest(run.content)},
-        "parameters": {
-            name: {"type": run.parameters[name].type, "value": written(value), "given": name in run.values}
-            for name, value in run.settings.items()
+    about = About(
+        scenario=run.scenario,
+        notebook={"file": run.notebook, "digest": digest(run.content)},
+        parameters={
+            name: Setting(run.parameters[name].type, value, name in run.values) for name, value in run.settings.items()
         },
-        "seeds": {name: value for name, value in run.settings.items() if name in _SEEDS},
-        "versions": versions(),
-        "code": run.code,
-        "revision": source_revision(),
-        "platform": outcome.platform,
-        "started": outcome.started,
-        "seconds": outcome.seconds,
-        "error": outcome.error,
-    }
-    state = "done" if outcome.error is None else "failed"
-    record = land(folder, run.figure, Record(state, run.inputs, {}, about), outcome.contents, workshop)
+        seeds={name: value for name, value in run.settings.items() if name in ("seeds", "root_seed")},
+        versions=versions(),
+        code=run.code,
+        revision=source_revision(),
+        platform=outcome.platform,
+        started=outcome.started,
+        seconds=outcome.seconds,
+        error=outcome.error,
+    )
+    state: Literal["done", "failed"] = "done" if outcome.error is None else "failed"
+    record = publish(folder, run.figure, Record(state, run.inputs, {}, about), outcome.contents, staging)
     partial = next((folder / path_name(name) for name in record.outputs), None) if state == "failed" else None
     return Finished(run.name, state, outcome.seconds, outcome.error, partial)
 
 
-def _collect(out: Path, workshop: Path) -> None:
+def _collect(out: Path, staging: Path) -> None:
     """Make the gallery and the tables anew, unless they are those of the runs that are there."""
     here = Path(__file__).parent
     code = [digest(path.read_bytes()) for path in sorted(here.glob("*.py"))]
@@ -276,4 +275,4 @@ def _collect(out: Path, workshop: Path) -> None:
         return
     found = entries(out)
     contents = {"index.html": gallery(found).encode(errors="backslashreplace"), **tables(out, found)}
-    land(out, _WHOLE, Record("done", inputs, {}, {}), contents, workshop)
+    publish(out, _WHOLE, Record("done", inputs, {}), contents, staging)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 from mlptsym import validation
+from mlptsym.batch.document import Items, Mistakes, Part, Table, Text, read_document
 from mlptsym.batch.names import compared, folder_name, grid_name
 from mlptsym.batch.ranges import check_range, known_ranges
 from mlptsym.provenance import code_digest, digest, versions
@@ -33,36 +33,9 @@ from mlptsym.runtime.parameters import (
 from mlptsym.runtime.plan import FigureTask, notebook_folder, plan_figures
 from mlptsym.validation import ParameterError, refuse
 
-if TYPE_CHECKING:
-    from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+__all__ = ["BatchRun", "check_ranges", "read_scenarios"]
 
-__all__ = ["BatchRun", "ScenarioFileError", "check_ranges", "read_scenarios"]
-
-LARGEST_FILE = 2**17
-MOST_RUNS = 10_000
-MOST_MESSAGES = 50
-
-_TAGS = {"str", "int", "float", "bool", "null", "timestamp", "merge", "value", "seq", "map"}
-_NOTHING = {"", "~", "null", "Null", "NULL"}
-_INFINITY = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf"}
-_KEYS = ("name", "notebooks", "parameters")
-
-
-class ScenarioFileError(ValueError):
-    """Everything that is wrong with a scenario file.
-
-    Attributes
-    ----------
-    messages : tuple of str
-        One sentence for each mistake, with the line it is in.
-    """
-
-    def __init__(self, messages: Sequence[str]) -> None:
-        self.messages = tuple(messages)
-        super().__init__("\n".join(self.messages))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.messages,)
+MOST_RUNS = 10_000  # of one file: grids multiply
 
 
 @dataclass(frozen=True)
@@ -118,35 +91,6 @@ class BatchRun:
         return digest(json.dumps(parts, sort_keys=True).encode())
 
 
-class _Messages:
-    """The mistakes found so far."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.found: dict[str, None] = {}  # in order, each once
-
-    def add(self, line: int, text: str) -> None:
-        self.found[f"{self.file}, line {line}: {text}"] = None
-        if len(self.found) >= MOST_MESSAGES:
-            self.found[f"{self.file}: there may be more mistakes than these {MOST_MESSAGES}"] = None
-            self.stop()
-
-    def stop(self) -> NoReturn:
-        raise ScenarioFileError(list(self.found))
-
-    @contextmanager
-    def noted(self, node: Node) -> Iterator[None]:
-        """Note a refused value and go on behind the block."""
-        try:
-            yield
-        except ParameterError as error:
-            self.add(_line(node), str(error))
-
-
-def _line(node: Node) -> int:
-    return int(node.start_mark.line) + 1
-
-
 def read_scenarios(path: Path, notebooks: Path | None = None) -> tuple[BatchRun, ...]:
     """The runs that a scenario file describes, in its order.
 
@@ -172,17 +116,11 @@ def read_scenarios(path: Path, notebooks: Path | None = None) -> tuple[BatchRun,
         If the file cannot be read.
     """
     path = validation.path("scenarios", path, "the name of a scenario file")
-    root = _composed(path)
-    messages = _Messages(path.name)
-    folder = notebook_folder() if notebooks is None else notebooks
-    entries = _entries(root, messages)
-    known_notebooks = _Notebooks(folder)
-    names = _Names()
-    runs: list[BatchRun] = []
-    for entry in entries:
-        runs += _runs(entry, known_notebooks, names, messages, MOST_RUNS - len(runs))
-    if messages.found:
-        messages.stop()
+    mistakes = Mistakes(path.name)
+    reader = _Reader(mistakes, notebook_folder() if notebooks is None else notebooks)
+    runs = reader.runs(read_document(path, mistakes))
+    if mistakes.found:
+        mistakes.stop()
     return tuple(runs)
 
 
@@ -195,274 +133,174 @@ def check_ranges(path: Path, runs: Sequence[BatchRun]) -> None:
         With all of them.
     """
     ranges = known_ranges()
-    messages = _Messages(path.name)
+    mistakes = Mistakes(path.name)
     for run in runs:
         for name, value in run.values.items():
             try:
                 check_range(name, value, ranges)
             except ParameterError as error:
-                messages.add(run.lines[name], str(error))
-    if messages.found:
-        messages.stop()
+                mistakes.add(run.lines[name], str(error))
+    if mistakes.found:
+        mistakes.stop()
 
 
-def _composed(path: Path) -> Node:
-    """The nodes of the file, as yet without meaning."""
-    import yaml
+# The structure is checked here in 25 lines.  Pydantic, which reads the manifests, needs more: its messages name neither
+# the line nor what is allowed, so that each kind has to be worded and placed; of two equal keys it sees one; and from a
+# scenario with one mistake it makes no object, against whose notebooks the parameters could be held, so that not all
+# mistakes could be told at once.  Of values it takes "yes" for true and refuses "1e3" as a whole number.
+class _Reader:
+    """What the scenarios of a file share: their notebooks, each read once, and the names that are taken."""
 
-    text = _content(path)
-    messages = _Messages(path.name)
-    node: Node | None = None
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        if node is None:
-            messages.add(1, "the file is empty: it must have a list of scenarios")
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        messages.add(line, f"the character {chr(error.character)!a} is not allowed in YAML")
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        reason = ", ".join(part for part in (error.context, error.problem) if part)
-        messages.add(mark.line + 1 if mark else 1, f"no valid YAML: {reason}")
-    except (RecursionError, ValueError, yaml.YAMLError) as error:
-        messages.add(1, f"no valid YAML: {'nested too deeply' if isinstance(error, RecursionError) else error}")
-    return messages.stop() if node is None else node
+    def __init__(self, mistakes: Mistakes, folder: Path) -> None:
+        self.mistakes, self.folder, self.code = mistakes, folder, code_digest()
+        self.known: dict[str, _Notebook] = {}
+        self.names: dict[str, int] = {}
 
+    def runs(self, root: Part) -> list[BatchRun]:
+        """The runs of all scenarios."""
+        found: list[BatchRun] = []
+        top = self.table("key", root, ("scenarios",), ("scenarios",))
+        for entry in self.items("scenarios", top["scenarios"][1]) if "scenarios" in top else []:
+            found += self.scenario(entry, MOST_RUNS - len(found))
+        return found
 
-def _content(path: Path) -> str:
-    allowed = "a readable file"
-    try:
-        regular = path.is_file() or not path.exists()
-        content = b""
-        if regular:
-            with path.open("rb") as file:
-                content = file.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ParameterError("scenarios", str(path), f"{allowed} ({reason})") from error
-    if not regular:
-        refuse("scenarios", str(path), f"{allowed}, no folder or device")
-    if len(content) > LARGEST_FILE:
-        refuse("scenarios", str(path), f"a file of at most {LARGEST_FILE} bytes (lists expand to grids)")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ScenarioFileError([f"{path.name}, line {line}: the file must be in UTF-8"]) from error
+    def table(
+        self, what: str, part: Part, allowed: Sequence[str] = (), needed: Sequence[str] = ()
+    ) -> Mapping[str, tuple[int, Part]]:
+        """Keys with their lines and values; unknown ones and those that are missing are noted."""
+        with self.mistakes.noted(part.line):
+            if not isinstance(part, Table):
+                refuse(what, part.shown, "a mapping, with lines 'key: value'")
+            for key, (line, _) in part.value.items():
+                with self.mistakes.noted(line):
+                    if allowed and key not in allowed:
+                        refuse(what, key, "one of " + close_to(key, allowed))
+            for key in needed:
+                if key not in part.value:
+                    self.mistakes.add(
+                        part.line, f"{key} is missing: it must stand here, as one of {', '.join(allowed)}"
+                    )
+            return part.value
+        return {}
 
+    def items(self, what: str, part: Part) -> Sequence[Part]:
+        """Items of a list, which is not empty."""
+        with self.mistakes.noted(part.line):
+            if not isinstance(part, Items) or not part.value:
+                refuse(what, part.shown, "a list with at least one entry")
+            return part.value
+        return ()
 
-def _check_tag(node: Node) -> None:
-    tag = str(node.tag)
-    if tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
-        refuse("tag", tag, "left out: values are texts, numbers and lists of these")
-
-
-def _mapping(what: str, node: Node, allowed: Sequence[str] | None, messages: _Messages) -> dict[str, tuple[Node, Node]]:
-    """Keys of a mapping with their nodes; what is wrong with them is noted."""
-    from yaml.nodes import MappingNode, ScalarNode
-
-    entries: dict[str, tuple[Node, Node]] = {}
-    with messages.noted(node):
-        _check_tag(node)
-        if not isinstance(node, MappingNode):
-            refuse(what, _shown(node), "a mapping, with lines 'key: value'")
-        for key, value in node.value:
-            with messages.noted(key):
-                _check_tag(key)
-                if not isinstance(key, ScalarNode):
-                    refuse(what, _shown(key), "a mapping whose keys are words")
-                if allowed is not None and key.value not in allowed:
-                    refuse(what, key.value, "one of " + close_to(key.value, allowed))
-                if key.value in entries:
-                    messages.add(_line(key), f"{key.value} is already set in line {_line(entries[key.value][0])}")
-                entries.setdefault(key.value, (key, value))
-    return entries
-
-
-def _shown(node: Node) -> object:
-    from yaml.nodes import ScalarNode, SequenceNode
-
-    if isinstance(node, ScalarNode):
-        return node.value
-    return "a list" if isinstance(node, SequenceNode) else "a mapping"
-
-
-def _items(what: str, node: Node, messages: _Messages) -> list[Node]:
-    """Items of a list; what is wrong with it is noted."""
-    from yaml.nodes import SequenceNode
-
-    found: list[Node] = []
-    with messages.noted(node):
-        _check_tag(node)
-        if not isinstance(node, SequenceNode) or not node.value:
-            refuse(what, _shown(node), "a list with at least one entry")
-        found += node.value
-    return found
-
-
-def _entries(root: Node, messages: _Messages) -> list[Node]:
-    top = _mapping("key", root, ("scenarios",), messages)
-    if "scenarios" in top:
-        return _items("scenarios", top["scenarios"][1], messages)
-    if not messages.found:
-        messages.add(_line(root), "scenarios is missing: the file must have a list of scenarios")
-    return []
-
-
-class _Notebooks:
-    """The notebooks of a folder, each read once."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.code = code_digest()
-        self.known: dict[str, tuple[FigureTask, bytes, dict[str, Parameter]]] = {}
-
-    def find(self, asked: str) -> tuple[FigureTask, bytes, dict[str, Parameter]]:
-        if asked not in self.known:
-            (task,) = plan_figures([asked], ".", {}, self.folder)
-            parameters = read_parameters(task.source)
-            del parameters[OUTPUT_FOLDER]
-            self.known[asked] = task, task.source.read_bytes(), parameters
-        return self.known[asked]
-
-
-class _Names:
-    """The names that are taken, and where."""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, int] = {}
-
-    def take(self, name: str, line: int) -> str:
+    def name(self, name: str, line: int) -> str:
+        """A name that no other scenario has."""
         usable = folder_name("name", name)
-        known = self.lines.setdefault(compared(usable), line)
+        known = self.names.setdefault(compared(usable), line)
         if known != line:
             refuse("name", name, f"another one than that in line {known}")
         return usable
 
+    def notebooks(self, part: Part) -> list[_Notebook]:
+        """The notebooks that a scenario names."""
+        chosen: list[_Notebook] = []
+        for item in [part] if isinstance(part, Text) else self.items("notebooks", part):
+            with self.mistakes.noted(item.line):
+                asked = _text("notebooks", item)
+                if asked not in self.known:
+                    (task,) = plan_figures([asked], ".", {}, self.folder)
+                    parameters = read_parameters(task.source)
+                    del parameters[OUTPUT_FOLDER]
+                    self.known[asked] = _Notebook(task, task.source.read_bytes(), parameters)
+                if self.known[asked].task.name in [known.task.name for known in chosen]:
+                    refuse("notebooks", self.known[asked].task.name, "a list with each notebook once")
+                chosen.append(self.known[asked])
+        return chosen
 
-def _runs(entry: Node, notebooks: _Notebooks, names: _Names, messages: _Messages, most: int) -> Iterator[BatchRun]:
-    """The runs of one scenario; none if something is wrong with it."""
-    before = len(messages.found)
-    keys = _mapping("key", entry, _KEYS, messages)
-    if len(messages.found) > before and not keys:
-        return
-    for missing in {"name", "notebooks"} - keys.keys():
-        messages.add(_line(entry), f"{missing} is missing: a scenario has {', '.join(_KEYS)}")
-    name, place = "unnamed", entry
-    if "name" in keys:
-        place = keys["name"][1]
-        with messages.noted(place):
-            name = names.take(_text("name", place), _line(place))
-    chosen = _chosen(keys["notebooks"][1], notebooks, messages) if "notebooks" in keys else {}
-    given = _mapping("parameters", keys["parameters"][1], None, messages) if "parameters" in keys else {}
-    grid: dict[str, list[Any]] = {}
-    single: dict[str, Any] = {}
-    for parameter, (key, value) in given.items():
-        with messages.noted(key):
-            found = [known_parameter(parameter, known, figure) for figure, (_, _, known) in chosen.items()]
-            if len({kind.type for kind in found}) > 1:
-                refuse("parameter", parameter, "one of the same type in all notebooks of the scenario")
-            for kind in found[:1]:
-                choices, is_grid = _choices(kind, value, messages)
-                if is_grid:
-                    grid[parameter] = choices
-                elif choices:
-                    single[parameter] = choices[0]
-    points = prod(map(len, grid.values()))
-    if points * max(1, len(chosen)) > most:
-        messages.add(_line(entry), f"too many runs: a file may have {MOST_RUNS} in all")
-        messages.stop()
-    if len(messages.found) > before:
-        return
-    lines = {parameter: _line(value) for parameter, (_, value) in given.items()}
-    for combination in product(*grid.values()):
-        point = dict(zip(grid, combination, strict=True))
-        with messages.noted(place):
-            scenario = names.take(grid_name(name, point), _line(place)) if grid else name
-            for task, content, known in chosen.values():
-                values = {parameter: (single | point)[parameter] for parameter in given}
-                yield BatchRun(
-                    scenario, task.name, task.source.name, content, known, values, notebooks.code, task.cost, lines
-                )
+    def scenario(self, entry: Part, most: int) -> Iterator[BatchRun]:
+        """The runs of one scenario; none if something is wrong with it."""
+        before = len(self.mistakes.found)
+        keys = self.table("key", entry, ("name", "notebooks", "parameters"), ("name", "notebooks"))
+        name, line = "unnamed", entry.line
+        if "name" in keys:
+            line = keys["name"][1].line
+            with self.mistakes.noted(line):
+                name = self.name(_text("name", keys["name"][1]), line)
+        chosen = self.notebooks(keys["notebooks"][1]) if "notebooks" in keys else []
+        given = self.table("parameters", keys["parameters"][1]) if "parameters" in keys else {}
+        values: dict[str, Sequence[Any]] = {}
+        grid: list[str] = []
+        for parameter, (place, part) in given.items():
+            with self.mistakes.noted(place):
+                found = [known_parameter(parameter, one.parameters, one.task.name) for one in chosen]
+                if len({kind.type for kind in found}) > 1:
+                    refuse("parameter", parameter, "one of the same type in all notebooks of the scenario")
+                for kind in found[:1]:
+                    is_grid = _is_grid(kind, part)
+                    values[parameter] = self.choices(kind, part) if is_grid else [_value(kind, part)]
+                    grid += [parameter] * is_grid
+        if prod(map(len, values.values())) * max(1, len(chosen)) > most:
+            self.mistakes.end(entry.line, f"too many runs: a file may have {MOST_RUNS} in all")
+        if len(self.mistakes.found) > before:
+            return
+        lines = {parameter: part.line for parameter, (_, part) in given.items()}
+        for combination in product(*values.values()):
+            point = dict(zip(values, combination, strict=True))
+            with self.mistakes.noted(line):
+                place_in_grid = {parameter: point[parameter] for parameter in grid}
+                scenario = self.name(grid_name(name, place_in_grid), line) if grid else name
+                for one in chosen:
+                    yield BatchRun(
+                        scenario, one.task.name, one.task.source.name, one.content, one.parameters, point, self.code,
+                        one.task.cost, lines,
+                    )  # fmt: skip
 
-
-def _text(what: str, node: Node) -> str:
-    from yaml.nodes import ScalarNode
-
-    _check_tag(node)
-    if not isinstance(node, ScalarNode) or (node.style is None and node.value in _NOTHING):
-        refuse(what, _shown(node), "a text")
-    return str(node.value)
-
-
-def _chosen(
-    node: Node, notebooks: _Notebooks, messages: _Messages
-) -> dict[str, tuple[FigureTask, bytes, dict[str, Parameter]]]:
-    from yaml.nodes import ScalarNode
-
-    chosen: dict[str, tuple[FigureTask, bytes, dict[str, Parameter]]] = {}
-    for item in [node] if isinstance(node, ScalarNode) else _items("notebooks", node, messages):
-        with messages.noted(item):
-            found = notebooks.find(_text("notebooks", item))
-            if found[0].name in chosen:
-                refuse("notebooks", found[0].name, "a list with each notebook once")
-            chosen[found[0].name] = found
-    return chosen
+    def choices(self, parameter: Parameter, part: Part) -> Sequence[Any]:
+        """The values of a grid."""
+        found: dict[str, Any] = {}
+        for item in self.items(parameter.name, part):
+            with self.mistakes.noted(item.line):
+                value = _value(parameter, item)
+                if repr(value) in found:
+                    refuse(parameter.name, value, "a list without repetitions: each value is a run of its own")
+                found[repr(value)] = value
+        return list(found.values())
 
 
-def _choices(parameter: Parameter, node: Node, messages: _Messages) -> tuple[list[Any], bool]:
-    """The values given for a parameter, and whether they are a grid."""
-    from yaml.nodes import ScalarNode, SequenceNode
+@dataclass(frozen=True)
+class _Notebook:
+    """A notebook that scenarios name, with its parameters but the output folder."""
 
+    task: FigureTask
+    content: bytes
+    parameters: Mapping[str, Parameter]
+
+
+def _text(what: str, part: Part) -> str:
+    if not isinstance(part, Text) or _is_nothing(part):
+        refuse(what, part.shown, "a text")
+    return part.value
+
+
+def _is_nothing(text: Text) -> bool:
+    return not text.quoted and text.value.lower() in {"", "~", "null"}
+
+
+def _is_grid(parameter: Parameter, part: Part) -> bool:
+    """Whether a list is a grid of values, and not itself the value of a parameter that takes a list."""
     takes_list = parameter.type.startswith("list[")
-    if isinstance(node, ScalarNode) and not takes_list:
-        return [_value(parameter, node)], False
-    _check_tag(node)
-    if not isinstance(node, SequenceNode) or not node.value:
-        check_value(parameter, [] if isinstance(node, SequenceNode) else _shown(node))  # says what is allowed
-        refuse(parameter.name, _shown(node), f"a value of type {parameter.type}")
-    of_lists = [isinstance(item, SequenceNode) for item in node.value]
-    if takes_list and not any(of_lists):
-        return [_value(parameter, node)], False
-    choices: dict[str, Any] = {}
-    for item in node.value:
-        with messages.noted(item):
-            value = _value(parameter, item)
-            if repr(value) in choices:
-                refuse(parameter.name, _plain(item), "a list without repetitions: each value is a run of its own")
-            choices[repr(value)] = value
-    return list(choices.values()), True
+    return isinstance(part, Items) and (not takes_list or any(isinstance(item, Items) for item in part.value))
 
 
-def _value(parameter: Parameter, node: Node) -> Any:
-    from yaml.nodes import ScalarNode, SequenceNode
-
-    if isinstance(node, ScalarNode):
-        return _scalar(parameter, node)
-    _check_tag(node)
-    if not isinstance(node, SequenceNode) or not parameter.type.startswith("list["):
-        refuse(parameter.name, _shown(node), f"a value of type {parameter.type}")
-    item = Parameter(parameter.name, parameter.type.removeprefix("list[").removesuffix("]"), None)
-    return check_value(parameter, [_value(item, part) for part in node.value])
-
-
-def _scalar(parameter: Parameter, node: ScalarNode) -> Any:
-    _check_tag(node)
-    text = node.value
-    if node.style is not None and parameter.type != "str":
-        refuse(
-            parameter.name, text, f"a value of type {parameter.type} without quotes: what stands in quotes is a text"
-        )
-    if node.style is not None:
-        return check_value(parameter, text)
-    if text in _NOTHING:
-        refuse(parameter.name, text or None, f"a value of type {parameter.type}")
-    if parameter.type in {"float", "int"}:
-        text = _INFINITY.get(text.lower(), text)
-    return parse_override(f"{parameter.name}={text}", {parameter.name: parameter})[1]
-
-
-def _plain(node: MappingNode | SequenceNode | ScalarNode) -> object:
-    from yaml.nodes import ScalarNode
-
-    return node.value if isinstance(node, ScalarNode) else [_plain(item) for item in node.value]
+def _value(parameter: Parameter, part: Part) -> Any:
+    """The value of the parameter's type that is written, by the same rules as on the command line."""
+    allowed = f"a value of type {parameter.type}"
+    if isinstance(part, Items) and parameter.type.startswith("list["):
+        item = Parameter(parameter.name, parameter.type[5:-1], None)
+        return check_value(parameter, [_value(item, one) for one in part.value])
+    if not isinstance(part, Text) or _is_nothing(part):
+        refuse(parameter.name, part.shown, allowed)
+    if part.quoted and parameter.type != "str":
+        refuse(parameter.name, part.value, f"{allowed} without quotes: what stands in quotes is a text")
+    written = part.value
+    if parameter.type in {"float", "int"}:  # YAML's own way to write infinity
+        written = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf"}.get(written.lower(), written)
+    return parse_override(f"{parameter.name}={written}", {parameter.name: parameter})[1]

@@ -2,7 +2,7 @@
 
 A command loads what it needs when it runs, so that ``mlptsym --help`` is quick.  It ends with 0; with 1 if something
 it ran failed; with 2 if an option was refused, which one line on standard error explains; with 3 if another
-command holds the output folder; with 130 if interrupted.
+command has locked the output folder; with 130 if interrupted.
 """
 
 from __future__ import annotations

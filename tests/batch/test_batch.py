@@ -27,8 +27,8 @@ from rich.console import Console
 from mlptsym.batch import FolderInUseError, execution, lock, manifest, plan_batch, run_batch, running
 from mlptsym.batch.execution import Outcome, Work, execute
 from mlptsym.batch.gallery import entries, gallery
-from mlptsym.batch.lock import held
-from mlptsym.batch.manifest import Record, check_folder, land, read_manifest
+from mlptsym.batch.lock import locked
+from mlptsym.batch.manifest import Record, check_folder, publish, read_manifest
 from mlptsym.batch.progress import shown
 from mlptsym.batch.running import Finished
 from mlptsym.cli.batch import summary
@@ -242,7 +242,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def stand_in(work: Work, _workshop: Path, _stop: Callable[[], bool]) -> Outcome:
+def stand_in(work: Work, _staging: Path, _stop: Callable[[], bool]) -> Outcome:
     data = HEADER + f",T,theory,1.0,{work.values.get('gamma', 0.0)},\n"
     return Outcome(None, {f"{work.figure}.csv": data.encode(), f"{work.figure}.ipynb": work.content})
 
@@ -486,7 +486,7 @@ def test_a_manifest_that_names_other_files_is_refused(name: str, tmp_path: Path)
     (folder / "manifest.json").write_text(json.dumps({"format": 1, "records": {"fig01": record}}))
     with pytest.raises(ParameterError, match="a manifest in format 1"):
         read_manifest(folder)
-    land(folder, "fig01", Record("done", "", {}), {"fig01.csv": b"new"}, folder)
+    publish(folder, "fig01", Record("done", "", {}), {"fig01.csv": b"new"}, folder)
     assert (tmp_path / "out" / "victim").read_text() == "keep"
 
 
@@ -497,6 +497,30 @@ def test_damaged_manifests(content: str, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(content, encoding="latin-1")
     with pytest.raises(ParameterError, match="a manifest in format 1"):
         read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"parameters": 3},
+        {"parameters": {"gamma": 3}},
+        {"parameters": {"gamma": {"type": "float", "value": [], "given": True}}},
+        {"parameters": {"gamma": {"type": "complex", "value": 1, "given": True}}},
+        {"scenario": {}},
+    ],
+)
+def test_a_manifest_whose_parameters_are_damaged_is_refused_and_the_gallery_does_without(
+    about: object, tmp_path: Path
+) -> None:
+    folder = tmp_path / "base"
+    publish(folder, "fig01", Record("done", "", {}), {"fig01.csv": b"data"}, tmp_path)
+    assert len(entries(tmp_path)) == 1
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["records"]["fig01"]["about"] = about
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert entries(tmp_path) == []
+    with pytest.raises(ParameterError, match=r"^manifest = .* a manifest in format 1$"):
+        read_manifest(folder)
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "file"])
@@ -511,19 +535,19 @@ def test_check_needs_results(what: str, tmp_path: Path) -> None:
 
 
 def test_only_one_holds_a_folder(tmp_path: Path) -> None:
-    with held(tmp_path / "out"):
+    with locked(tmp_path / "out"):
         who = rf"out is being written by process {os.getpid()} of .* since 20\d\d-"
-        with pytest.raises(FolderInUseError, match=who), held(tmp_path / "out"):
+        with pytest.raises(FolderInUseError, match=who), locked(tmp_path / "out"):
             pass
         (tmp_path / "out" / ".mlptsym" / "holder.json").write_text("{")
-        with pytest.raises(FolderInUseError, match="by another command"), held(tmp_path / "out"):
+        with pytest.raises(FolderInUseError, match="by another command"), locked(tmp_path / "out"):
             pass
-    with held(tmp_path / "out") as workshop:
-        (workshop / "left.part").touch()
-        (workshop / "run-1").mkdir()
-        (workshop / "run-1" / "file").touch()
-    with held(tmp_path / "out") as workshop:
-        assert {path.name for path in workshop.iterdir()} == {"lock", "holder.json"}
+    with locked(tmp_path / "out") as staging:
+        (staging / "left.part").touch()
+        (staging / "run-1").mkdir()
+        (staging / "run-1" / "file").touch()
+    with locked(tmp_path / "out") as staging:
+        assert {path.name for path in staging.iterdir()} == {"lock", "holder.json"}
 
 
 def test_the_holder_has_a_name_where_the_system_knows_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -537,12 +561,12 @@ def test_the_holder_has_a_name_where_the_system_knows_none(monkeypatch: pytest.M
 def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for out in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / ("x" * 300)):
-        with pytest.raises(ParameterError, match=r"out = .* a folder that can be written"), held(out):
+        with pytest.raises(ParameterError, match=r"out = .* a folder that can be written"), locked(out):
             pass
 
 
 def test_second_command_says_who_writes_and_ends_3(place: Path) -> None:
-    with held(place / "out"), command(place / "notebooks", place / "s.yaml", "--out", place / "out") as process:
+    with locked(place / "out"), command(place / "notebooks", place / "s.yaml", "--out", place / "out") as process:
         text, errors = process.communicate(timeout=60)
     assert (process.returncode, text) == (3, "")
     assert errors.startswith(f"Error: {place / 'out'} is being written by process {os.getpid()} of ")
@@ -672,4 +696,4 @@ def test_command_tells_every_mistake_of_the_file(place: Path, monkeypatch: pytes
 
 
 def test_manifest_names_are_those_of_the_package() -> None:
-    assert (manifest.MANIFEST, manifest.WORKSHOP) == ("manifest.json", ".mlptsym")
+    assert (manifest.MANIFEST, manifest.STAGING) == ("manifest.json", ".mlptsym")

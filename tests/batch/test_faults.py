@@ -52,7 +52,7 @@ def test_full_disk_in_the_command_s_words(tmp_path: Path) -> None:
     program = (
         "import errno, sys\nfrom mlptsym.batch import running\nfrom mlptsym.batch.execution import Outcome\n"
         "def full(*_):\n    raise OSError(errno.ENOSPC, 'No space left on device')\n"
-        "running.execute = lambda *_: Outcome(None, {'fig01.csv': b''})\nrunning.land = full\n"
+        "running.execute = lambda *_: Outcome(None, {'fig01.csv': b''})\nrunning.publish = full\n"
     )
     with command(tmp_path / "notebooks", scenarios, "--out", tmp_path / "out", before=program) as process:
         text, errors = process.communicate(timeout=60)

@@ -24,9 +24,10 @@ from batch_samples import notebook
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from mlptsym.batch.manifest import Record, land, read_manifest
+from mlptsym.batch.document import ScenarioFileError
+from mlptsym.batch.manifest import Record, publish, read_manifest
 from mlptsym.batch.names import folder_name, grid_name, path_name
-from mlptsym.batch.scenarios import BatchRun, ScenarioFileError, check_ranges, read_scenarios
+from mlptsym.batch.scenarios import BatchRun, check_ranges, read_scenarios
 from mlptsym.runtime.parameters import Parameter, check_value, parse_override
 from mlptsym.validation import ParameterError
 
@@ -289,7 +290,7 @@ def test_any_manifest(content: bytes, tmp_path_factory: pytest.TempPathFactory) 
     (place / "manifest.json").write_bytes(content)
     with pytest.raises(ParameterError, match="a manifest in format 1"):
         read_manifest(place)
-    land(place, "fig01", Record("done", "", {}), {"fig01.csv": b"new"}, place)
+    publish(place, "fig01", Record("done", "", {}), {"fig01.csv": b"new"}, place)
     assert list(read_manifest(place)) == ["fig01"]
 
 
