@@ -93,7 +93,7 @@ def _verify(names: Sequence[str], *, json: bool) -> int:
     verdicts = _verified(select(names), quiet=json)
     passed = all(verdict.passed for verdict in verdicts)
     if json:
-        _print_json({"green": passed, "entries": [_plain(verdict) for verdict in verdicts]})
+        _print_json({"passed": passed, "entries": [_plain(verdict) for verdict in verdicts]})
     else:
         _print_table(verdicts)
     return 0 if passed else FAILED
@@ -112,7 +112,7 @@ def _claims(path: Path | None, *, json: bool) -> int:
         _write(path, to_csv(rows))
     if json:
         plain = [{name: getattr(row, name) for name in COLUMNS} for row in rows]
-        _print_json({"green": passed, "entries": [_plain(verdict) for verdict in verdicts], "claims": plain})
+        _print_json({"passed": passed, "entries": [_plain(verdict) for verdict in verdicts], "claims": plain})
     else:
         _print_claims(rows)
         _print_outcome(verdicts)
@@ -224,7 +224,7 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
         "source": verdict.entry.source,
         "method": verdict.entry.method,
         "result": verdict.result,
-        "green": verdict.passed,
+        "passed": verdict.passed,
         "evidence": verdict.outcome.evidence,
         "variants": [
             {"description": one.description, "refuted": one.refuted, "evidence": one.evidence}
@@ -262,7 +262,7 @@ def _show(name: str, *, json: bool) -> int:
             }
             for verdict in verdicts
         ]
-        _print_json({"green": all(verdict.passed for verdict in verdicts), "entries": described})
+        _print_json({"passed": all(verdict.passed for verdict in verdicts), "entries": described})
     else:
         typer.echo("\n\n".join("\n".join(shown(verdict)) for verdict in verdicts))
     return 0 if all(verdict.passed for verdict in verdicts) else FAILED

@@ -196,7 +196,7 @@ def test_command_gives_json(run: Run) -> None:
     status, out, err = run("claims", "--json")
     assert (status, err) == (0, "")
     found = json.loads(out)
-    assert found["green"]
+    assert found["passed"]
     assert [row["verdict"] for row in found["claims"]] == [NOT_REPRODUCED, REPRODUCED, REPRODUCED]
     assert len(found["entries"]) == 3
 

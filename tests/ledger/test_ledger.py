@@ -1,4 +1,4 @@
-"""The ledger: every entry green, every statement of the paper there, and no check that cannot fail."""
+"""The ledger: every entry passed, every statement of the paper there, and no check that cannot fail."""
 
 import inspect
 import re
@@ -65,7 +65,7 @@ BY_INDUCTION = [
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_entry_is_green(name: str) -> None:
+def test_entry_passes(name: str) -> None:
     verdict = verify_entry(ENTRIES[name])
     assert verdict.outcome.holds, verdict.outcome.evidence
     for refutation in verdict.refutations:
@@ -138,7 +138,7 @@ def entry_of(claim: object, *variants: object) -> Entry:
     )
 
 
-def test_green_needs_truth_and_refutation() -> None:
+def test_to_pass_needs_truth_and_refutation() -> None:
     true, wrong = x**2 + 2 * x + 1, x**2 + x + 1
     assert verify_entry(entry_of(true, wrong)).result == "proved"
     assert verify_entry(entry_of(wrong, wrong)).result == "FAILED"

@@ -1,4 +1,4 @@
-"""Every formula of the package is altered, one place at a time, and the ledger turns red each time.
+"""Every formula of the package is altered, one place at a time, and the ledger sees it each time.
 
 Each function of the symbolic half has each of its signs, operations, choices and whole numbers altered.  `make test` takes a few
 places of every function; with MLPTSYM_ALL_MUTANTS set, all of them are taken (a few minutes).
@@ -156,7 +156,7 @@ def chosen(module: str) -> Iterator[Mutant]:
         for mutant in chosen(module)
     ],
 )
-def test_an_altered_formula_turns_the_ledger_red(module: str, mutant: Mutant) -> None:
+def test_an_altered_formula_fails_an_entry(module: str, mutant: Mutant) -> None:
     function = f"{module}.{mutant.description.partition(':')[0]}"
     with applied(mutant):
         try:
@@ -167,7 +167,7 @@ def test_an_altered_formula_turns_the_ledger_red(module: str, mutant: Mutant) ->
 
 
 def test_a_formula_is_as_it_was_afterwards() -> None:
-    """What turns red above is green without an alteration: test_ledger verifies every entry."""
+    """What fails above passes without an alteration: test_ledger verifies every entry."""
     mutant = next(chosen("model.memory"))
     original = mutant.function.__code__
     with applied(mutant):

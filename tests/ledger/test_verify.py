@@ -69,10 +69,10 @@ def test_json_is_one_object_and_nothing_else(run: Run) -> None:
     assert status == 0
     assert err == ""
     found = json.loads(out)
-    assert found["green"] is True
+    assert found["passed"] is True
     (entry,) = found["entries"]
     assert entry["name"] == "eq-22"
-    assert (entry["method"], entry["result"], entry["green"]) == ("proof", "proved", True)
+    assert (entry["method"], entry["result"], entry["passed"]) == ("proof", "proved", True)
     assert entry["latex"].startswith("d_J")
     assert {variant["refuted"] for variant in entry["variants"]} == {True}
     assert entry["seconds"] >= 0
@@ -113,7 +113,7 @@ def test_ends_with_one_if_anything_is_red(
     assert "1 failed: eq-0" in out
     status, out, _ = run("eq-0", "--json")
     assert status == 1
-    assert json.loads(out)["green"] is False
+    assert json.loads(out)["passed"] is False
     status, _, _ = run("--show", "eq-0")
     assert status == 1
 

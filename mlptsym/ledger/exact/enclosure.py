@@ -10,8 +10,6 @@ from flint import arb, fmpq
 
 from mlptsym.symbolic.algebra.special import RegularizedUpperGamma
 
-MOST_BOXES = 20_000
-
 FUNCTIONS: dict[Any, Callable[..., arb]] = {
     sp.exp: arb.exp,
     sp.log: arb.log,
@@ -75,10 +73,11 @@ def hull(low: arb, high: arb) -> arb:
     return low.union(high)
 
 
-def covered(function: Callable[[arb], arb], low: arb, high: arb) -> tuple[bool, int]:
+def covered(function: Callable[[arb], arb], low: arb, high: arb, most: int = 20_000) -> tuple[bool, int]:
     """Whether a function is positive on an interval, shown by bisection, and the number of intervals looked at.
 
-    The answer is no as soon as it is not positive on some interval as a whole, or where bisection comes to no end.
+    The answer is no as soon as it is not positive on some interval as a whole, or where bisection needs more than
+    ``most`` intervals.
 
     Examples
     --------
@@ -94,7 +93,7 @@ def covered(function: Callable[[arb], arb], low: arb, high: arb) -> tuple[bool, 
             continue
         middle = (start + stop) / 2
         middle = arb(middle.mid())
-        if looked > MOST_BOXES or function(middle) <= 0 or not (start < middle < stop):
+        if looked > most or function(middle) <= 0 or not (start < middle < stop):
             return False, looked
         pending += [(start, middle), (middle, stop)]
     return True, looked

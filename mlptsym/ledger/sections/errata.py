@@ -32,16 +32,10 @@ from mlptsym.symbolic.policies.algorithm import effective_load
 # stability with preemption
 
 Smaller = Callable[[str], bool]
-CASES: dict[str, dict[str, Any]] = {
-    "c_r > 0, F̄(t_r) > 0": {},
-    "γ = 0 or g(t_r) = 0: c_r = 0": {"cost": 0},
-    "F̄(t_r) = 0": {"tail": 0},
-}
 
 
 half = sp.Rational(1, 2)
 Orders = tuple[sp.Rational, sp.Rational]
-PLACES = (fmpq(1, 5), fmpq(2), fmpq(11, 2), fmpq(69, 10), fmpq(71, 10), fmpq(30))
 
 
 @entry(
@@ -60,8 +54,13 @@ def check_smaller_region(claim: Smaller) -> Outcome:
     added = sp.expand(effective_load(2) - effective_load(1))
     due, reached = sp.symbols("c_J F_J", positive=True)
     steps, holds = [Step("ρ_{J+1}^eff − ρ_J^eff", growth)], True
-    for words, case in CASES.items():
-        value = growth.subs({restore_cost(J): case.get("cost", due), tail(t(J)): case.get("tail", reached)})
+    cases = {
+        "c_r > 0, F̄(t_r) > 0": (due, reached),
+        "γ = 0 or g(t_r) = 0: c_r = 0": (0, reached),
+        "F̄(t_r) = 0": (due, 0),
+    }
+    for words, (paid, survivors) in cases.items():
+        value = growth.subs({restore_cost(J): paid, tail(t(J)): survivors})
         smaller = bool(value != 0) and is_positive(value)
         holds = holds and smaller == claim(words) and (smaller or value == 0)
         steps.append(Step(f"{words}: {'smaller' if smaller else 'the same'}", value))
@@ -236,7 +235,7 @@ def slope_signs() -> list[arb]:
     with ctx.workprec(160):
         law = setting(arb(7))
         found = []
-        for place in PLACES:
+        for place in (fmpq(1, 5), fmpq(2), fmpq(11, 2), fmpq(69, 10), fmpq(71, 10), fmpq(30)):
             x = law.mean_size * place
             values = law.terms(terms, x, slowed=bool(x > law.threshold))
             found.append(ball(terms.A - terms.B * terms.hazard, values))

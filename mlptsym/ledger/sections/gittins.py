@@ -11,7 +11,7 @@ from flint import arb, ctx
 from mlptsym.laws import size_laws
 from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equations, everything, identities
+from mlptsym.ledger.exact.checks import Equations, everything
 from mlptsym.ledger.exact.enclosure import ball, covered
 from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.ledger.paper.printed import integral
@@ -104,13 +104,11 @@ def check_lemma(claim: Claim) -> Outcome:
     growth = tail(b) * (gittins.hazard(a) - gittins.hazard(b))
     limit = (completed.diff(quantum) / served.diff(quantum)).subs(quantum, 0)
     index = gittins.hazard(a) if claim.index == "a" else gittins.hazard(b)
-    outcome = identities(
-        [
-            ("h(a) · served − completed at Δ = 0", excess.subs(quantum, 0), sp.S.Zero),
-            ("its slope in Δ", excess.diff(quantum), growth),
-            ("G(a) = J(a, 0⁺), by l'Hôpital", limit, index),
-        ]
-    )
+    equations = [
+        ("h(a) · served − completed at Δ = 0", excess.subs(quantum, 0), sp.S.Zero),
+        ("its slope in Δ", excess.diff(quantum), growth),
+        ("G(a) = J(a, 0⁺), by l'Hôpital", limit, index),
+    ]
     difference = sp.expand(hazard_a - claim.later)
     decreasing = bool(difference.is_positive)
     window = sp.Symbol("w", positive=True)
@@ -119,7 +117,7 @@ def check_lemma(claim: Claim) -> Outcome:
     words = (
         f"J {'<' if decreasing else 'not <'} h(a) for Δ > 0, overhead {'unbounded' if overhead is sp.oo else 'bounded'}"
     )
-    return everything(outcome, Outcome(decreasing and overhead is sp.oo, words, steps))
+    return everything(equations, Outcome(decreasing and overhead is sp.oo, words, steps))
 
 
 @entry(

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equations, everything, identities
+from mlptsym.ledger.exact.checks import Equations, everything
 from mlptsym.ledger.paper.notation import J, gamma, lam, t
 from mlptsym.symbolic.algebra.symbols import restore_cost, service
 from mlptsym.symbolic.mean.response import fcfs_response_time, level_terms, mean_response_time, response_terms
@@ -104,16 +104,14 @@ def check_large_quantum(claim: Vanishing) -> Outcome:
         here = expression.subs({UpperMoment(n, t(1)): epsilon * far ** (2 - n) * small[n] for n in range(3)})
         return sp.expand(here.subs(t(1), 1 / far)).subs({far: 0, epsilon: 0})
 
-    outcome = identities(
-        [
-            ("p_1", at_infinity(first.probability), sp.S.One),
-            ("E[Y_1]", at_infinity(first.piece_mean), mean()),
-            ("E[Y_1²]", at_infinity(first.piece_square), mean(order=2)),
-            ("E[S] + d_1", mean() + waits.waiting.subs(limits), claim.formula(mean(), mean(order=2))),
-        ]
-    )
+    equations = [
+        ("p_1", at_infinity(first.probability), sp.S.One),
+        ("E[Y_1]", at_infinity(first.piece_mean), mean()),
+        ("E[Y_1²]", at_infinity(first.piece_square), mean(order=2)),
+        ("E[S] + d_1", mean() + waits.waiting.subs(limits), claim.formula(mean(), mean(order=2))),
+    ]
     words = "lower levels vanish" if holds else "a term of the lower levels does not vanish"
-    return everything(outcome, Outcome(holds, words, tuple(steps)))
+    return everything(equations, Outcome(holds, words, tuple(steps)))
 
 
 # foreground–background

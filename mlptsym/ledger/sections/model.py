@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equations, everything, identities, is_positive
+from mlptsym.ledger.exact.checks import Equations, everything, is_positive
 from mlptsym.ledger.paper.notation import L, S, beta, ell_C, gamma
 from mlptsym.ledger.paper.printed import integral
 from mlptsym.symbolic.algebra.symbols import age, arrival_rate
@@ -266,12 +266,10 @@ def check_split_load(claim: sp.Expr) -> Equations:
 def check_monotone(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     """Derivatives of the package's E[S] in ℓ_C and β, and their signs."""
     found = [sp.diff(slowdown.service_mean(), symbol) for symbol in (ell_C, beta)]
-    outcome = identities(
-        [
-            ("∂E[S]/∂ℓ_C", claim[0], found[0]),
-            ("∂E[S]/∂β", claim[1], found[1].subs(UpperMoment(1, ell_C, L), excess + ell_C * tail(ell_C, L))),
-        ]
-    )
+    equations = [
+        ("∂E[S]/∂ℓ_C", claim[0], found[0]),
+        ("∂E[S]/∂β", claim[1], found[1].subs(UpperMoment(1, ell_C, L), excess + ell_C * tail(ell_C, L))),
+    ]
     below_one = {beta: 1 / (1 + step)}
     signs = [is_positive(-derivative.subs(below_one)) for derivative in claim]
-    return everything(outcome, Outcome(all(signs), "both negative where P(L > ℓ_C) > 0, else zero"))
+    return everything(equations, Outcome(all(signs), "both negative where P(L > ℓ_C) > 0, else zero"))

@@ -27,8 +27,6 @@ from mlptsym.symbolic.policies.algorithm import (
 )
 
 Sum = Callable[[Callable[[Any], sp.Expr], int, int], sp.Expr]
-TO_THE_END = (7, 11)
-"""A level J of k levels, far enough from both ends for every sum below."""
 wait = sp.Symbol("d_j", positive=True)
 
 
@@ -55,7 +53,7 @@ def check_sums(claim: Sum) -> Outcome:
     first, last = J + 2, J - 1
     ranges: list[tuple[Any, Any]] = [(1, J - 1), (1, J), (1, J - 3), (J + 1, levels), (J + 2, levels), (J + 4, levels)]
     ranges += [(2, 4), (J + 2, J), (3, 2)]
-    numbers = dict(zip((J, levels), TO_THE_END, strict=True))
+    numbers = {J: 7, levels: 11}  # far enough from both ends for every sum here
     terms: dict[str, Callable[[Any], sp.Expr]] = {
         "c_r": c,
         "c_{r−1} + t_{r−1}": lambda r: cost[r - 1] + boundary[r - 1],

@@ -16,9 +16,6 @@ from mlptsym.symbolic.model.moments import Density, UpperMoment
 Kink = Callable[[Levels, int], sp.Expr]
 Mass = Callable[[sp.Symbol, sp.Expr], tuple[sp.Expr, sp.Expr, sp.Expr]]
 
-PLACES = ((1, 2), (1, 3), (2, 3))
-"""J and k."""
-
 
 def kink(levels: Levels, index: int) -> sp.Expr:
     """d_{J+1} − d_J + c_J ξ_{J+1} + c_J² W: what a job that completes at t_J is spared, and the others by it."""
@@ -49,7 +46,7 @@ def check_kink(claim: Kink) -> Outcome | Equations:
             by_density(index, count),
             -claim(levels[count], index),
         )
-        for index, count in PLACES
+        for index, count in ((1, 2), (1, 3), (2, 3))
     )
 
 

@@ -23,9 +23,9 @@ from mlptsym.symbolic.model.moments import Density, UpperMoment, tail
 
 u = sp.Symbol("u", positive=True)
 RATE, INTERCEPT, SLOPE = sp.Rational(1, 3), sp.Rational(1, 20), sp.Rational(1, 10)
-PLACES = ((sp.Rational(1, 4), 2), (sp.Rational(1, 4), 8), (sp.S.One, 2), (sp.Integer(3), 2))
-"""Quanta, and levels J: from 2 on, as the cost before level 1 is not on the line."""
-LEVELS = 400
+"""λ, and the restore cost as a line in age, at which the sums are enclosed."""
+SUMMED_LEVELS = 400
+"""Levels added one by one; at the shortest quantum, a quarter of the mean size, e^{−100} of the jobs go beyond them."""
 
 
 def over_ages(polynomial: sp.Expr, start: sp.Expr) -> sp.Expr:
@@ -133,10 +133,10 @@ def summed(quantum_length: sp.Rational, through: int) -> Summed:
     """
     length, lam_, kappa_0, kappa_1 = (ball(number, {}) for number in (quantum_length, RATE, INTERCEPT, SLOPE))
     one, x = arb(1), (-length).exp()
-    close = one / (one - x * (one + one / (LEVELS - 2)) ** 3)
+    close = one / (one - x * (one + one / (SUMMED_LEVELS - 2)) ** 3)
     probability, piece, square, before = [], [], [], []
     reached, paid = one, arb(0)
-    for r in range(1, LEVELS + 2):
+    for r in range(1, SUMMED_LEVELS + 2):
         cost = kappa_0 + kappa_1 * length * (r - 1) if r > 1 else arb(0)
         left = one - x
         probability.append(left * reached)
@@ -146,7 +146,7 @@ def summed(quantum_length: sp.Rational, through: int) -> Summed:
         reached, paid = reached * x, paid + cost
 
     def total(terms: list[arb], start: int = 0) -> arb:
-        return sum(terms[start:LEVELS], arb(0)) + arb(0).union(terms[LEVELS] * close)
+        return sum(terms[start:SUMMED_LEVELS], arb(0)) + arb(0).union(terms[SUMMED_LEVELS] * close)
 
     crossing = [a * y for a, y in zip(before, piece, strict=True)]
     everything_, squares, crossings = total(piece), total(square), total(crossing)
@@ -157,7 +157,7 @@ def summed(quantum_length: sp.Rational, through: int) -> Summed:
 
     def wait(j: int, q: arb) -> arb:
         """d_j; beyond the levels summed, at most this."""
-        last = j > LEVELS
+        last = j > SUMMED_LEVELS
         x_before, x_here, z = (everything_, everything_, crossings) if last else (work[j - 1], work[j], crossed[j])
         merged = lam_ * (q + 2 * z) / 2 / (one - lam_ * x_here)
         return (merged + lam_ * before[j - 1] * x_before) / (one - lam_ * x_before)
@@ -195,7 +195,9 @@ def check_sums(claim: Bounds) -> Outcome:
     terms, steps, outside = remainder(), [], []
     sides = [side(terms) for side in claim]
     with ctx.workprec(256):
-        for length, through in PLACES:
+        # from J = 2 on, as the cost before level 1 is not on the line
+        quarter = sp.Rational(1, 4)
+        for length, through in ((quarter, 2), (quarter, 8), (sp.S.One, 2), (sp.Integer(3), 2)):
             sums = summed(length, through)
             exact = {t(J): length * through, theta: length, lam: RATE, terms.intercept: INTERCEPT, terms.slope: SLOPE}
             known = {getattr(terms, name): number for name, number in sums.at.items()}

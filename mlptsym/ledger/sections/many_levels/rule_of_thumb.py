@@ -9,7 +9,7 @@ import sympy as sp
 from flint import arb, ctx
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import everything, identities, is_positive
+from mlptsym.ledger.exact.checks import everything, is_positive
 from mlptsym.ledger.exact.enclosure import ball
 from mlptsym.ledger.exact.service_law import ServiceLaw
 from mlptsym.ledger.paper.notation import gamma, lam
@@ -49,12 +49,10 @@ def check_rule(claim: sp.Expr) -> Outcome:
     square = sp.expand((claim - mean()) ** 2)
     derived = sp.expand((rule_of_thumb_quantum() - mean()) ** 2)
     scaled = {mean(): scale * mean(), mean(order=2): scale**2 * mean(order=2), lam: lam / scale}
-    outcome = identities(
-        [
-            ("(θ̂ − E[S])²", square, derived),
-            ("(θ̂ − E[S])² on another time scale", square.subs(scaled, simultaneous=True), scale**2 * square),
-        ]
-    )
+    equations = [
+        ("(θ̂ − E[S])²", square, derived),
+        ("(θ̂ − E[S])² on another time scale", square.subs(scaled, simultaneous=True), scale**2 * square),
+    ]
     # below saturation: λE[S] = 1/(1 + s)
     growth = sp.diff(square, gamma).subs(lam, 1 / (1 + scale) / mean())
     queue = PAPER.queue(8)
@@ -65,7 +63,7 @@ def check_rule(claim: sp.Expr) -> Outcome:
     numeric = all(math.isclose(form, stated, rel_tol=1e-12) for form in forms)
     grows = is_positive(growth)
     words = f"θ̂ {'grows' if grows else 'does not grow'} with γ, the numeric layer's is {'the same' if numeric else 'another'}"
-    return everything(outcome, Outcome(grows and numeric, words))
+    return everything(equations, Outcome(grows and numeric, words))
 
 
 def _jump(law: ServiceLaw, terms: TwoLevelTerms) -> Jump:

@@ -11,7 +11,7 @@ import sympy as sp
 
 from mlptsym.laws import size_laws
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equations, agreement, everything, identities, is_positive
+from mlptsym.ledger.exact.checks import Equations, agreement, everything, is_positive
 from mlptsym.ledger.exact.digits import DIGITS, value
 from mlptsym.ledger.exact.service_law import ServiceLaw
 from mlptsym.ledger.paper.notation import beta, ell_C, gamma, lam, theta
@@ -60,12 +60,10 @@ def check_derivative(claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) 
     """Leibniz differentiation of (29) at θ = q(x), the density of S at q(x) times q′ being that of L at x."""
     terms = two_level_terms()
     found = terms.derivative.subs(linear_cost(terms))
-    outcome = identities(
-        with_spare_capacity(terms, ("T′(x)", claim(at_size(terms), terms.service_slope, terms.hazard), found))
-    )
+    equations = with_spare_capacity(terms, ("T′(x)", claim(at_size(terms), terms.service_slope, terms.hazard), found))
     folded = terms.derivative.atoms(UpperMoment) <= {mean(), mean(order=2)}
     words = "no moments but E[S] and E[S²] beside the symbols" if folded else "a moment without its symbol"
-    return everything(outcome, Outcome(folded, words))
+    return everything(equations, Outcome(folded, words))
 
 
 def _samples() -> dict[str, ServiceLaw]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sympy as sp
 
 from mlptsym.ledger.entry import Outcome, Step, entry
-from mlptsym.ledger.exact.checks import Equations, everything, identities, is_positive
+from mlptsym.ledger.exact.checks import Equations, everything, is_positive
 from mlptsym.ledger.paper.notation import beta
 from mlptsym.ledger.sections.two_levels.derivative import part_A, part_B
 from mlptsym.ledger.sections.two_levels.quantities import at_size, linear_cost
@@ -55,12 +55,12 @@ def check_strict_minimum(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
     terms = two_level_terms()
     form = survivors * part * (ratio - hazard)
     derived = {ratio: terms.A / terms.B, part: terms.B, survivors: terms.tail, hazard: terms.hazard}
-    outcome = identities([("T′ = F̄_L B (A/B − h)", terms.derivative, form.subs(derived, simultaneous=True))])
+    equations = [("T′ = F̄_L B (A/B − h)", terms.derivative, form.subs(derived, simultaneous=True))]
     left, right = (form.subs({ratio: value, hazard: here}, simultaneous=True) for value in (below, above))
     falls, rises = is_positive(-left), is_positive(right)
     words = f"T′ {'< 0' if falls else 'not < 0'} before ℓ_C, {'> 0' if rises else 'not > 0'} after it"
     steps = (Step("T′ before ℓ_C", sp.expand(left)), Step("T′ after ℓ_C", sp.expand(right)))
-    return everything(outcome, Outcome(falls and rises, words, steps))
+    return everything(equations, Outcome(falls and rises, words, steps))
 
 
 @entry(

@@ -17,6 +17,7 @@ from mlptsym.symbolic.model.transforms import PartialTransform, transform
 from mlptsym.symbolic.policies.algorithm import boundaries, effective_load, piece, work_through
 
 MOST_LEVELS = 3
+"""Numbers k of levels up to which transforms are written out: with three there is a level between first and last."""
 
 
 Found = Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]
