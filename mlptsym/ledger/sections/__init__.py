@@ -7,6 +7,6 @@ from __future__ import annotations
 
 READING_ORDER = (
     *("model", "gittins", "policy", "waiting", "response", "two-levels", "many-levels", "remainder", "gradient"),
-    *("unloading", "breaks", "limits", "distribution", "laws", "simulation", "errata"),
+    *("unloading", "lazy", "breaks", "limits", "distribution", "laws", "simulation", "errata"),
 )
 """Sections in the order of the argument; any other follows by its name."""
