@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from mlptsym.numeric.mean.lazy import LazyTerms, lazy_terms
 from mlptsym.numeric.model.policies import MLPT
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.simulation.simulate import simulate
+from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.mean import lazy
 from mlptsym.symbolic.mean.response import mean_response_time
 from mlptsym.symbolic.model.moments import UpperMoment, mean
@@ -116,7 +116,7 @@ def check_gain(claim: Gain) -> Equations:
 QUEUE, QUANTUM = Queue(Gamma(0.5, 2.0), 0.35, 1.5, 0.5, preemption_cost=0.5), 1.0
 
 
-@cache
+@cached
 def simulated_gains() -> NDArray[np.float64]:
     """One for each seed."""
     policies = (MLPT(quantum=QUANTUM, levels=2, lazy=lazy) for lazy in (False, True))
