@@ -8,7 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mlptsym.laws import HOMES
+from mlptsym.laws import HOMES as LAWS
+from mlptsym.memory import HOMES as MEMORIES
 from mlptsym.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -22,13 +23,16 @@ if TYPE_CHECKING:
     from mlptsym.laws.lomax import Lomax
     from mlptsym.laws.uniform import Uniform
     from mlptsym.laws.weibull import Weibull
+    from mlptsym.memory.affine import AffineMemory
+    from mlptsym.memory.linear import LinearMemory
+    from mlptsym.memory.paged import PagedMemory
+    from mlptsym.memory.saturating import SaturatingMemory
     from mlptsym.numeric.distribution.percentiles import response_time_distribution
     from mlptsym.numeric.gittins.capped import CappedGittins
     from mlptsym.numeric.gittins.index import gittins_index
     from mlptsym.numeric.mean.lazy import lazy_terms
     from mlptsym.numeric.mean.response import level_table, mean_response_time, solve
     from mlptsym.numeric.mean.two_levels import two_level_terms
-    from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
     from mlptsym.numeric.model.policies import FCFS, MLPT
     from mlptsym.numeric.model.queue import Queue
     from mlptsym.numeric.optimal.objectives import best_quantum_for, mean_slowdown
@@ -52,6 +56,7 @@ __all__ = [
     "LinearMemory",
     "LogNormal",
     "Lomax",
+    "PagedMemory",
     "ParameterError",
     "Queue",
     "SaturatingMemory",
@@ -78,7 +83,6 @@ _HOMES = {
     "mlptsym.numeric.gittins.capped": ("CappedGittins",),
     "mlptsym.numeric.distribution.percentiles": ("response_time_distribution",),
     "mlptsym.numeric.gittins.index": ("gittins_index",),
-    "mlptsym.numeric.model.memory": ("AffineMemory", "LinearMemory", "SaturatingMemory"),
     "mlptsym.numeric.optimal.objectives": ("best_quantum_for", "mean_slowdown"),
     "mlptsym.numeric.optimal.optimum": ("optimal_quantum", "rule_of_thumb"),
     "mlptsym.numeric.model.policies": ("FCFS", "MLPT"),
@@ -91,9 +95,9 @@ _HOMES = {
     "mlptsym.sweeps": ("parallel",),
     "mlptsym.validation": ("ParameterError",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names} | HOMES
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names} | LAWS | MEMORIES
 
-__all__ += [name for name in HOMES if name not in __all__]
+__all__ += [name for name in [*LAWS, *MEMORIES] if name not in __all__]
 
 
 def __getattr__(name: str) -> Any:

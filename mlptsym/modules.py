@@ -11,8 +11,10 @@ from typing import Any
 __all__ = ["class_homes", "load_class", "modules_below"]
 
 
-def class_homes(package: str, folder: str) -> dict[str, str]:
+def class_homes(package: str, folder: str, suffix: str = "") -> dict[str, str]:
     """Names of the classes in a folder, in alphabetical order, and the module each is in; ``base.py`` has none.
+
+    The name is that of the module in capitals, and the suffix.
 
     Examples
     --------
@@ -22,7 +24,7 @@ def class_homes(package: str, folder: str) -> dict[str, str]:
     """
     modules = sorted(name.removesuffix(".py") for name in os.listdir(folder) if name.endswith(".py"))  # noqa: PTH208 (pathlib takes longer to import than all that is imported here)
     return {
-        "".join(map(str.capitalize, module.split("_"))): f"{package}.{module}"
+        "".join(map(str.capitalize, module.split("_"))) + suffix: f"{package}.{module}"
         for module in modules
         if module not in {"__init__", "base"}
     }

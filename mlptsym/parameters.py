@@ -13,7 +13,7 @@ from mlptsym.validation import LARGEST, SMALLEST, ParameterError, refuse
 if TYPE_CHECKING:
     import sympy as sp
 
-__all__ = ["Magnitude", "Parametric", "Range", "read_law", "read_number", "read_numbers"]
+__all__ = ["Magnitude", "Parametric", "Range", "Weight", "read_law", "read_number", "read_numbers"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,10 @@ class Range:
 
 Magnitude = Annotated[float, Range(at_least=SMALLEST, at_most=LARGEST)]
 """A size, scale or rate in any sensible unit."""
+
+
+Weight = Annotated[float, Range(at_least=0, at_most=LARGEST)]
+"""As a magnitude, or zero."""
 
 
 class Parametric:

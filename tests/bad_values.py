@@ -21,6 +21,7 @@ from reference import law_tests
 import mlptsym as mq
 from mlptsym.laws import size_laws
 from mlptsym.laws.base import SizeLaw
+from mlptsym.memory import memory_laws
 from mlptsym.parameters import Range
 from mlptsym.validation import LARGEST, SMALLEST, ParameterError
 
@@ -290,11 +291,15 @@ LAWS = st.deferred(lambda: st.one_of(*map(_extreme, size_laws().values())))
 LOADS = st.sampled_from(
     [1e-300, 1e-9, 0.1, 0.8, 0.8, 0.8, 0.99, 1 - 1e-6, 1 - 1e-12, 1 - 2**-53, 1.0, 1 + 1e-12, 2, 1e9]
 )
-MEMORIES = st.one_of(
-    st.just(mq.LinearMemory()),
-    st.builds(mq.LinearMemory, SCALES),
-    st.builds(mq.AffineMemory, st.just(0.0) | SCALES, SCALES),
-    st.builds(mq.SaturatingMemory, SCALES, SCALES, st.just(0.0) | SCALES),
+MEMORIES = st.deferred(
+    lambda: st.one_of(
+        *(
+            st.builds(
+                law, *(SCALES if allowed.at_least else st.just(0.0) | SCALES for allowed in law.ranges().values())
+            )
+            for law in memory_laws().values()
+        )
+    )
 )
 
 

@@ -90,6 +90,14 @@ def density_of(law: Any) -> Callable[[Number], Number] | None:
 
 # --- memory: g(a)
 
+Growth = Callable[[Number], Number]
+
+
+def growth_of(memory: Any) -> Growth:
+    """g of a memory law of the package."""
+    home = type(memory).__module__.rpartition(".")[2]
+    return import_module(f"memory.test_{home}").REFERENCE(*arguments(memory))
+
 
 def linear(slope: float = 1.0) -> Callable[[Number], Number]:
     return lambda a: mp.mpf(slope) * a

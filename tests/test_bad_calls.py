@@ -78,6 +78,8 @@ from mlptsym.ledger.claims.tree import ClaimError
 from mlptsym.ledger.registry import select
 from mlptsym.ledger.render.display import at_queue, derivation, refutations, verdicts
 from mlptsym.likelihood import Sample
+from mlptsym.memory import memory_laws
+from mlptsym.memory.base import Memory
 from mlptsym.numeric.certified.branch_and_bound import certified_minimum
 from mlptsym.numeric.distribution.percentiles import LevelDistribution, ResponseTimeDistribution
 from mlptsym.numeric.mean.gradient import quantum_slopes, response_gradient
@@ -203,7 +205,7 @@ COUNTS = st.one_of(st.integers(-2, 40), ANYTHING.filter(lambda value: not (type(
 FEW = dict.fromkeys(("jobs", "warmup", "seeds"), COUNTS)
 
 
-def good_parameters(law: type[SizeLaw]) -> dict[str, Any]:
+def good_parameters(law: type[SizeLaw | Memory]) -> dict[str, Any]:
     return dict(zip(inspect.signature(law).parameters, law.examples[0], strict=True))
 
 
@@ -218,18 +220,16 @@ LAW_METHODS = [
     )
 ]  # fmt: skip
 CALLS = _by_name(
-    *(Call(law, good_parameters(law)) for law in size_laws().values()),
-    Call(mq.LinearMemory, {"slope": 1.0}),
-    Call(mq.AffineMemory, {"base": 1.0, "slope": 1.0}),
-    Call(mq.SaturatingMemory, {"slope": 1.0, "window": 1.0, "base": 0.0}),
+    *(Call(law, good_parameters(law)) for law in (*size_laws().values(), *memory_laws().values())),
     *LAW_METHODS,
     *(
         Call(method, words)
-        for memory in (mq.LinearMemory(2.0), mq.AffineMemory(1.0, 2.0), mq.SaturatingMemory(1.0, 2.0, 3.0))
+        for memory in (law(*law.examples[0]) for law in memory_laws().values())
         for method, words in (
             (memory.growth, {"ages": 1.0}),
             (memory.slope_at, {"ages": 1.0}),
             (memory.age_at, {"capacity": 1.0}),
+            (memory.breaks, {"low": 0.0, "high": 9.0}),
         )
     ),
     Call(

@@ -24,6 +24,7 @@ LAYERS = [
     "compile",
     "tables",
     "likelihood",
+    "memory",
     "laws",
     "sweeps",
     "numeric.model",

@@ -135,7 +135,7 @@ NAMES = {
     "mlptsym.likelihood.log_likelihood": CHECKED,
     "mlptsym.likelihood.root": CHECKED,
     "mlptsym.laws.base.SizeLaw": "the base of the size laws",
-    "mlptsym.numeric.model.memory.Memory": "the base of the memory laws",
+    "mlptsym.memory.base.Memory": "the base of the memory laws",
     "mlptsym.numeric.optimal.objectives.Objective": "made by best_quantum_for of what it is given",
     "mlptsym.numeric.optimal.objectives.Objective.of": "made by best_quantum_for of what it is given",
     "mlptsym.numeric.optimal.objectives.Objective.value": CHECKED,

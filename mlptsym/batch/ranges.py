@@ -33,8 +33,8 @@ def known_ranges() -> Mapping[str, Callable[[Any], object]]:
     """By parameter, a function that refuses a value out of range with a `ParameterError`."""
     from mlptsym.laws.exponential import Exponential
     from mlptsym.laws.log_normal import LogNormal
+    from mlptsym.memory.linear import LinearMemory
     from mlptsym.numeric.gittins.capped import CappedGittins
-    from mlptsym.numeric.model.memory import LinearMemory
     from mlptsym.numeric.model.policies import MLPT
     from mlptsym.numeric.model.queue import Queue
     from mlptsym.numeric.optimal.unequal import LARGEST as MOST_UNEQUAL_LEVELS

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
 from mlptsym.laws import size_laws
+from mlptsym.memory import memory_laws
+from mlptsym.parameters import Parametric
 from mlptsym.validation import ParameterError, shown
 
 __all__ = ["Command", "RefusedOptionError", "one_line"]
@@ -32,11 +34,17 @@ class Command(TyperCommand):
     """
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Help, in which the size laws are listed now that somebody asks: loading them takes NumPy."""
+        """Help, in which laws are listed now that somebody asks: loading them takes NumPy."""
+        kinds: dict[str, Callable[[], Mapping[str, type[Parametric]]]] = {
+            "{size_laws}": size_laws,
+            "{memory_laws}": memory_laws,
+        }
         for parameter in self.params:
-            text = getattr(parameter, "help", None)
-            if text and "{size_laws}" in text:
-                parameter.help = text.replace("{size_laws}", ", ".join(law.syntax() for law in size_laws().values()))  # type: ignore[attr-defined]
+            for place, laws in kinds.items():
+                text = getattr(parameter, "help", None)
+                if text and place in text:
+                    listed = ", ".join(law.syntax() for law in laws().values())
+                    parameter.help = text.replace(place, listed)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:

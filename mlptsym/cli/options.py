@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mlptsym.laws import size_laws
-from mlptsym.parameters import read_law, read_number, read_numbers
-from mlptsym.validation import ParameterError, choice, number, refuse
+from mlptsym.memory import memory_laws
+from mlptsym.parameters import read_law, read_number
+from mlptsym.validation import choice, number, refuse
 
 if TYPE_CHECKING:
     from mlptsym.laws.base import SizeLaw
+    from mlptsym.memory.base import Memory
     from mlptsym.numeric.gittins.capped import CappedGittins
-    from mlptsym.numeric.model.memory import Memory
     from mlptsym.numeric.model.policies import Policy
     from mlptsym.numeric.model.queue import Queue
 
 __all__ = [
-    "MEMORY_SYNTAX",
     "POLICIES",
     "ArrivalRate",
     "Capacity",
@@ -53,11 +52,6 @@ __all__ = [
     "with_queue",
 ]
 
-MEMORY_SYNTAX: Mapping[str, str] = {
-    "linear": "linear[:SLOPE]",
-    "affine": "affine:BASE[,SLOPE]",
-    "saturating": "saturating:SLOPE,WINDOW[,BASE]",
-}
 POLICIES = ("fcfs", "mlpt", "mlpt-lazy", "capped-gittins")
 
 Size = Annotated[
@@ -93,7 +87,7 @@ MemoryLaw = Annotated[
     typer.Option(
         "--memory",
         metavar="LAW",
-        help="Memory held by a job against its attained service: " + ", ".join(MEMORY_SYNTAX.values()),
+        help="Memory held by a job against its attained service: {memory_laws}",
     ),
 ]
 Capacity = Annotated[
@@ -203,15 +197,7 @@ def read_memory(text: str) -> Memory:
     >>> read_memory("saturating:1,4096")
     SaturatingMemory(slope=1.0, window=4096.0, base=0.0)
     """
-    from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
-
-    laws = {"linear": LinearMemory, "affine": AffineMemory, "saturating": SaturatingMemory}
-    name, colon, rest = text.partition(":")
-    name = name.strip().lower()
-    if name not in laws:
-        refuse("memory", text, "one of " + " | ".join(MEMORY_SYNTAX.values()))
-    parts = read_numbers(rest) if colon else []
-    return _built("memory", text, MEMORY_SYNTAX[name], laws[name], parts)  # type: ignore[no-any-return]
+    return read_law("memory", text, memory_laws().values())  # type: ignore[no-any-return]
 
 
 def read_queue(
@@ -346,14 +332,3 @@ def scaled(name: str, text: str, law: SizeLaw) -> Any:
         return factor * law.mean
     except OverflowError:  # an int beyond the range of floats
         return text
-
-
-def _built(name: str, text: str, syntax: str, law: Any, parts: Sequence[Any]) -> Any:
-    """A law from its parameters, with an error that names the option."""
-    least = sum(item.default is MISSING for item in fields(law))
-    if not least <= len(parts) <= len(fields(law)):
-        refuse(name, text, syntax)
-    try:
-        return law(*parts)
-    except ParameterError as error:
-        raise ParameterError(name, text, f"{syntax} with {error.name} {error.allowed}") from error

@@ -14,6 +14,7 @@ NUMPY: dict[str, str] = {
     "log": "numpy:log",
     "Min": "numpy:minimum",
     "Max": "numpy:maximum",
+    "ceiling": f"{__name__}:ceiling",
     "erfc": "scipy.special:erfc",
     "erf": "scipy.special:erf",
     "gamma": "scipy.special:gamma",
@@ -30,6 +31,17 @@ NUMPY: dict[str, str] = {
 def indicator(variable: Any, threshold: Any) -> Any:
     """1{variable > threshold}."""
     return np.greater(variable, threshold) * 1.0
+
+
+def ceiling(quotient: Any) -> Any:
+    """The least whole number not below a quotient whose rounding, of a few units in the last place, does not count.
+
+    Examples
+    --------
+    >>> ceiling(0.3 / 0.1), ceiling(3 * 0.1 / 0.1), ceiling(3.0001)
+    (np.float64(3.0), np.float64(3.0), np.float64(4.0))
+    """
+    return np.ceil(quotient * (1 - 2.0**-50))
 
 
 def upper_gamma(shape: Any, start: Any) -> Any:

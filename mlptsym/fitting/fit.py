@@ -16,7 +16,8 @@ from mlptsym.fitting.reading import FAULTS, RecordedTrace
 from mlptsym.fitting.recommend import DEFAULT_LEVELS, JOBS, Comparison, Recommendation, TimeScale, recommend, time_scale
 from mlptsym.laws.empirical import Empirical
 from mlptsym.likelihood import Sample
-from mlptsym.numeric.model.memory import LinearMemory, Memory
+from mlptsym.memory.base import Memory
+from mlptsym.memory.linear import LinearMemory
 from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.validation import ParameterError, instance

@@ -38,10 +38,10 @@ class RestoreLine:
 
     @classmethod
     def of(cls, queue: Queue) -> RestoreLine:
-        """The restore cost of a queue, whose memory law must be linear up to `Memory.smooth_from` and beyond."""
-        bend = queue.memory.smooth_from
+        """The restore cost of a queue, whose memory law must be linear up to `Memory.linear_from` and beyond."""
+        bend = queue.memory.linear_from
         start, middle, end = (float(cost) for cost in queue.restore_cost([0.0, bend / 2, bend]))
-        if abs(2 * middle - start - end) > 1e-12 * end:
+        if queue.preemption_cost > 0 and (queue.memory.lag > 0 or abs(2 * middle - start - end) > 1e-12 * end):
             refuse("memory", queue.memory, "linear up to one age and from there on, for this policy")
         later = queue.preemption_cost * float(queue.memory.slope_at(bend))
         return cls(start, (end - start) / bend if bend > 0 else 0.0, bend, later)

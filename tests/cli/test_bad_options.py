@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from mlptsym.batch import running
 from mlptsym.batch.execution import Outcome
 from mlptsym.cli import main
-from mlptsym.cli.options import MEMORY_SYNTAX
 from mlptsym.figures import FigureData
 from mlptsym.laws import size_laws
 from mlptsym.ledger.paper import claims as paper_claims
+from mlptsym.memory import memory_laws
 from mlptsym.runtime import runner
 from mlptsym.site import build
 
@@ -47,7 +47,11 @@ WORDS = st.one_of(
     NUMBERS,
     LISTS,
     NUMBERS.map("{}x".format),
-    st.builds("{}:{}".format, st.sampled_from([*map(str.lower, size_laws()), *MEMORY_SYNTAX]), LISTS | TEXTS),
+    st.builds(
+        "{}:{}".format,
+        st.sampled_from([*map(str.lower, size_laws()), *(law.keyword() for law in memory_laws().values())]),
+        LISTS | TEXTS,
+    ),
     st.builds(
         "{}={}".format, st.sampled_from(["mean", "p99", "mean-slowdown", "gamma", "levels", ""]), NUMBERS | TEXTS
     ),

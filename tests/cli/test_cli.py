@@ -25,8 +25,9 @@ from typer.main import get_group
 import mlptsym as mq
 from mlptsym.cli import app, errors, main
 from mlptsym.cli import options as cli_options
-from mlptsym.cli.options import MEMORY_SYNTAX, read_memory, read_size
+from mlptsym.cli.options import read_memory, read_size
 from mlptsym.laws import size_laws
+from mlptsym.memory import memory_laws
 
 PAPER = ["--size", "lognormal:5,0.9", "--rate", "0.0036", "--threshold", "6x", "--beta", "0.39", "--gamma", "0.1"]
 PAPER_LAW = mq.LogNormal(5, 0.9)
@@ -37,6 +38,7 @@ PAPER_QUEUE = mq.Queue(
     slowdown_factor=0.39,
     preemption_cost=0.1,
 )
+MEMORY_SYNTAX = {law.keyword(): law.syntax() for law in memory_laws().values()}
 SIZE_SYNTAX = {law.keyword(): law.syntax() for law in size_laws().values()}
 THRICE = 3 * PAPER_LAW.mean
 SMALL = ["--size", "exponential:1", "--rate", "0.5"]

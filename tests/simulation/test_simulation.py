@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from mlptsym import Deterministic, Exponential, LogNormal, Lomax
 from mlptsym.compile.machine_code import machine_code
+from mlptsym.memory.linear import LinearMemory
+from mlptsym.memory.saturating import SaturatingMemory
 from mlptsym.numeric.gittins.capped import CappedGittins
 from mlptsym.numeric.mean.response import mean_response_time
-from mlptsym.numeric.model.memory import LinearMemory, SaturatingMemory
 from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.simulation import kernels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import sympy as sp
@@ -11,9 +11,11 @@ from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equations, everything, is_positive
 from mlptsym.ledger.paper.notation import L, S, beta, ell_C, gamma
 from mlptsym.ledger.paper.printed import integral
+from mlptsym.memory import memory_laws
+from mlptsym.memory.linear import LinearMemory
 from mlptsym.symbolic.algebra.symbols import age, arrival_rate
 from mlptsym.symbolic.model import service as slowdown
-from mlptsym.symbolic.model.memory import MEMORY_LAWS, linear, restore_cost_at
+from mlptsym.symbolic.model.memory import MemoryFormulas, restore_cost_at
 from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.policies.algorithm import effective_load
 
@@ -93,31 +95,46 @@ def check_expectation(claim: Pieces) -> Equations:
     "eq-1",
     "M(t) = g(a): g(a) = αa grows to C at ℓ_C = C/α; every memory law is non-decreasing",
     r"M(t) = g(a_j(t)),\quad g(a)=\alpha a,\quad \ell_C = C/\alpha",
-    lambda: (linear().parameters[0] * age, capacity / linear().parameters[0]),
-    ("ℓ_C = αC", lambda: (linear().parameters[0] * age, capacity * linear().parameters[0])),
-    ("g(a) = α", lambda: (linear().parameters[0], capacity / linear().parameters[0])),
+    lambda: (LinearMemory.formulas().parameters[0] * age, capacity / LinearMemory.formulas().parameters[0]),
+    (
+        "ℓ_C = αC",
+        lambda: (LinearMemory.formulas().parameters[0] * age, capacity * LinearMemory.formulas().parameters[0]),
+    ),
+    ("g(a) = α", lambda: (LinearMemory.formulas().parameters[0], capacity / LinearMemory.formulas().parameters[0])),
 )
 def check_memory(claim: tuple[sp.Expr, sp.Expr]) -> Outcome:
     """The package's linear law, the age at which it reaches C; each of its laws rises, below a line that it touches."""
     growth, threshold = claim
-    law = linear()
+    law = LinearMemory.formulas()
     (reached,) = sp.solve(law.growth - capacity, age)
     equations = [("g(a)", growth, law.growth), ("the age at which g(a) = C", threshold, reached)]
     steps, holds = [], True
-    for build in MEMORY_LAWS.values():
-        here = build()
-        intercept, slope = here.line
-        bend = here.smooth_from
-        places = [bend + step] if bend.is_zero else [bend / 2, bend + step]
-        for place in places:
-            growing = sp.diff(here.growth, age).subs(age, place)
-            below = sp.expand((intercept + slope * age - here.growth).subs(age, place))
-            holds = holds and bool(growing.is_nonnegative) and bool(below.is_nonnegative)
-            steps.append(Step(f"dg/da of {here.name}, and its line less g", sp.Tuple(growing, below)))
-        touch = sp.expand((intercept + slope * age - here.growth).subs(age, bend + step))
-        equations.append((f"line less g of {here.name} beyond its last bend", touch, sp.S.Zero))
+    for name, memory in memory_laws().items():
+        signs = sp.Tuple(*_rises_and_distances(memory.formulas()))
+        holds = holds and all(sign.is_nonnegative for sign in signs)
+        steps.append(Step(f"{name}: how g rises, its line less g, and far out its lag less that", signs))
     words = "every memory law rises below its line" if holds else "a memory law falls, or exceeds its line"
     return everything(equations, Outcome(holds, words, tuple(steps)))
+
+
+def _rises_and_distances(law: MemoryFormulas) -> Iterator[sp.Expr]:
+    """What must not be negative, before the kink of a law and beyond it, or within any of its steps."""
+    steps = sp.Symbol("n", integer=True, nonnegative=True)
+    part = 1 / (1 + step)  # of a step, in (0, 1)
+    beyond = law.linear_from + step if law.step.is_zero else law.step * (steps + part)
+    for place in [beyond] if law.linear_from.is_zero else [law.linear_from / 2, beyond]:
+        intercept, slope = law.line
+        if law.step.is_zero:
+            here = law.growth.subs(age, place)
+            yield sp.diff(law.growth, age).subs(age, place)
+        else:
+            # ⌈n + part⌉ = n + 1 for a whole n
+            here = law.growth.subs(age, place).replace(sp.ceiling, lambda inside: sp.simplify(inside - part) + 1)
+            yield sp.expand(here.subs(steps, steps + 1) - here)
+        distance = sp.factor(sp.expand(intercept + slope * place - here))
+        yield distance
+        if place == beyond:
+            yield sp.factor(law.lag - distance)
 
 
 @entry(
@@ -171,13 +188,13 @@ def service_as_printed(work: sp.Expr) -> sp.Expr:
     "eq-4",
     "c(a) = γ g(a)",
     r"c(a) = \gamma g(a)",
-    lambda: gamma * linear().parameters[0] * age,
-    ("(1 − γ) g(a)", lambda: (1 - gamma) * linear().parameters[0] * age),
+    lambda: gamma * LinearMemory.formulas().parameters[0] * age,
+    ("(1 − γ) g(a)", lambda: (1 - gamma) * LinearMemory.formulas().parameters[0] * age),
     ("γ for γ g(a)", lambda: gamma),
 )
 def check_restore_cost(claim: sp.Expr) -> Equations:
     """The package's c(a) for the linear law."""
-    return [("c(a)", claim, restore_cost_at(linear()))]
+    return [("c(a)", claim, restore_cost_at(LinearMemory.formulas()))]
 
 
 def mean_as_printed() -> sp.Expr:

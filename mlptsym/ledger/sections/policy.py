@@ -13,10 +13,11 @@ from mlptsym.ledger.exact.checks import Claim, Equations, everything, folded, up
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
 from mlptsym.ledger.sections.waiting.pieces import ends
+from mlptsym.memory import memory_laws
 from mlptsym.symbolic.algebra.induction import levels, peeled, total
 from mlptsym.symbolic.algebra.symbols import age, arrival_rate, boundary, cost, preemption_cost, service
 from mlptsym.symbolic.mean.response import level_terms
-from mlptsym.symbolic.model.memory import MEMORY_LAWS, MemoryLaw, restore_cost_at
+from mlptsym.symbolic.model.memory import MemoryFormulas, restore_cost_at
 from mlptsym.symbolic.model.moments import Indicator, expectation, mean
 from mlptsym.symbolic.policies.algorithm import (
     boundaries,
@@ -104,12 +105,11 @@ def _written(expression: sp.Expr) -> sp.Expr:
 def check_restore_costs(claim: Callable[[Callable[[Any], Any], Any], sp.Expr]) -> Equations:
     """The package's c(a) at the boundaries, for an unknown g and for each of its memory laws."""
     growth = sp.Function("g")
-    unknown = MemoryLaw("any", (), growth(age), (sp.S.Zero, sp.S.Zero))
+    unknown = MemoryFormulas((), growth(age), (sp.S.Zero, sp.S.Zero))
     equations = [("an unknown g", claim(growth, t(J)), restore_cost_at(unknown).subs(age, t(J)))]
-    for build in MEMORY_LAWS.values():
-        law = build()
-        g = partial(_at, law.growth)
-        equations.append((law.name, claim(g, t(J)), restore_cost_at(law).subs(age, t(J))))
+    for name, memory in memory_laws().items():
+        law = memory.formulas()
+        equations.append((name, claim(partial(_at, law.growth), t(J)), restore_cost_at(law).subs(age, t(J))))
     return equations
 
 

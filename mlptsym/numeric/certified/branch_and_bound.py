@@ -103,7 +103,8 @@ def certified_minimum(queue: Queue, levels: float, quantum: float) -> Certificat
         fcfs = model.fcfs() if queue.size.moment_limit > 2 else None
         if not queue.size.moment_limit > moments_needed(queue, levels):  # E[T] is infinite for every quantum
             return Certificate(math.inf, math.inf, ()) if fcfs is None else Certificate(_below(fcfs), _above(fcfs), ())
-        if MOST_LEVELS < levels < math.inf:
+        endless = levels == math.inf and model.step is not None  # restore costs that jump in every level
+        if endless or MOST_LEVELS < levels < math.inf:
             return Certificate(_below(model.totals[1]), math.inf if fcfs is None else _above(fcfs), everything)
         return _Proof(model, quantum).certificate(fcfs)
 

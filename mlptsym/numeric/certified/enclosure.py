@@ -17,6 +17,7 @@ import numpy as np
 from mlptsym.laws.base import HIGHEST_ORDER
 from mlptsym.laws.empirical import Empirical
 from mlptsym.numeric.certified.intervals import SampleMoments, Walker, exact
+from mlptsym.numeric.model.breaks import breaks
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.symbolic.algebra.symbols import (
     age,
@@ -32,7 +33,7 @@ from mlptsym.symbolic.algebra.symbols import (
 )
 from mlptsym.symbolic.mean.remainder import remainder
 from mlptsym.symbolic.mean.response import fcfs_response_time, level_terms, response_terms
-from mlptsym.symbolic.model.memory import MEMORY_LAWS, restore_cost_at
+from mlptsym.symbolic.model.memory import restore_cost_at
 from mlptsym.symbolic.model.moments import UpperMoment
 from mlptsym.symbolic.model.service import service_time, service_time_inverse, service_upper_moment
 from mlptsym.symbolic.model.size_law import point
@@ -128,7 +129,7 @@ class Enclosure:
         law_size, memory = queue.size, queue.memory
         kind, lengths = law_size.kind
         law = None if kind is Empirical else kind.formulas(*lengths)
-        memory_law = MEMORY_LAWS[type(memory).__name__]()
+        memory_law = memory.formulas()
         threshold, factor = queue.slowdown
         self.is_slowed = (threshold, factor) != (0.0, 1.0)
         memory_values = [getattr(memory, item.name) for item in fields(memory)]  # type: ignore[arg-type]
@@ -144,7 +145,10 @@ class Enclosure:
         self._exact = [exact(value) for value in numbers.values()]
         self._balls = [arb(value) for value in self._exact]
         self.rate, self.threshold = self._balls[0], self._exact[1]
-        self.window = None if memory_law.smooth_from.is_zero else self._exact[names.index(memory_law.smooth_from)]
+        places = Walker([memory_law.linear_from, memory_law.step], names).exactly(self._exact)
+        self.window: Any
+        self.step: Any
+        self.window, self.step = (place if place > 0 else None for place in places)
 
         start, end = attained(level), attained(level + 1)
         at_size = [UpperMoment(n, point, size) for n in range(ORDERS)]
@@ -407,8 +411,10 @@ class Enclosure:
         if self.is_slowed:
             places.append(self.threshold)
         ages = [self.service_time(place) for place in places]
-        if self.queue.preemption_cost > 0 and self.window is not None:
-            ages.append(self.window)
+        if self.queue.preemption_cost > 0:
+            ages += [] if self.window is None else [self.window]
+            count = 0 if self.step is None else len(breaks(self.queue).right_jumps)
+            ages += [self.step * number for number in range(1, count + 1)]
         return sorted({age_ for age_ in ages if age_ > 0})
 
     def service_time(self, place: Any) -> Any:

@@ -111,6 +111,8 @@ class Walker:
         if isinstance(node, sp.Piecewise):
             return self._branches(node)
         parts = [self._step(argument) for argument in node.args]
+        if isinstance(node, sp.ceiling):
+            return self._ceiling(*parts)
         if isinstance(node, (sp.Min, sp.Max, Indicator)):
             return self._decision(node, *parts)
         if isinstance(node, sp.Add):
@@ -161,6 +163,18 @@ class Walker:
         smaller = isinstance(node, sp.Min)
         return lambda run: (left if (_sign(left, right, run) <= 0) == smaller else right)(run)
 
+    def _ceiling(self, part: Step) -> Step:
+        """The ceiling of what is inside an interval; at its lower end the limit from above is meant."""
+
+        def ceiling(run: _Run) -> Value:
+            low, inside, high = (part(point) for point in _points(run))
+            whole = inside.ceil()
+            if high > whole or (low < whole - 1 if low < high else low.ceil() != whole):
+                raise UndecidedError("a ceiling jumps inside the interval")
+            return whole
+
+        return ceiling
+
 
 class SampleMoments:
     """Upper partial moments M_0, M_1, … of equally likely samples: sums over those that are larger, found by bisection.
@@ -201,8 +215,8 @@ class SampleMoments:
         return [arb(sums[larger]) for sums in self._sums]
 
 
-def _sign(left: Step, right: Step, run: _Run) -> int:
-    """Sign of left − right inside the interval; it may be zero at an end."""
+def _points(run: _Run) -> tuple[_Run, ...]:
+    """The evaluations at the exact corners."""
     if run.corners is None:
         raise UndecidedError("a branch without exact inputs")
     if not run.points:
@@ -210,7 +224,12 @@ def _sign(left: Step, right: Step, run: _Run) -> int:
         run.points = tuple(_Run(corner, (corner, corner, corner), count) for corner in run.corners)
         for point in run.points:
             point.points = (point, point, point)
-    at_low, inside, at_high = (left(point) - right(point) for point in run.points)
+    return run.points
+
+
+def _sign(left: Step, right: Step, run: _Run) -> int:
+    """Sign of left − right inside the interval; it may be zero at an end."""
+    at_low, inside, at_high = (left(point) - right(point) for point in _points(run))
     sign = int(inside > 0) - int(inside < 0)
     if at_low * sign < 0 or at_high * sign < 0 or (sign == 0 and (at_low != 0 or at_high != 0)):
         raise UndecidedError("a branch changes inside the interval")

@@ -2,8 +2,8 @@
 
 With infinitely many levels the first N are summed directly.  `remainder_bounds` bounds what the others add.  Where no
 reasonable N makes it small (power-law tails, very small quanta), `continued_response_time` adds the levels beyond N
-as integrals with end corrections: beyond ℓ_C and beyond the last bend of g every term is a smooth function of a real
-level number.
+as integrals with end corrections: beyond ℓ_C and beyond the last kink of g every term is a smooth function of a real
+level number.  A memory in steps is replaced there by a line, see `with_linear_memory`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mlptsym.compile import compiled
 from mlptsym.laws.base import SizeLaw
+from mlptsym.memory.affine import AffineMemory
 from mlptsym.numeric.levels.sums import LevelSums, LevelTotals
 from mlptsym.numeric.model.queue import Queue
 
@@ -33,6 +34,7 @@ __all__ = [
     "level_depth",
     "level_integral",
     "remainder_bounds",
+    "with_linear_memory",
 ]
 
 Floats = NDArray[np.float64]
@@ -138,7 +140,8 @@ def _least_age(queue: Queue, ages: Floats, tails: TailIntegrals, quanta: Floats,
     # where the queue is unstable, by an integral from below, E[S^eff] is all that is asked for
     of_first = queue.service_moment(2) / 2 if slope else 0.0
     load = rate * (mean + ((intercept - slope * quanta) * mean + slope * of_first) / quanta - intercept)
-    unstable = (load > 1) & (queue.memory.smooth_from == 0)  # the line is the memory itself
+    is_the_line = queue.memory.linear_from == queue.memory.lag == 0
+    unstable = (load > 1) & is_the_line
     small = np.where(unstable, overhead, rest) <= remainder * mean
     return np.where(small.any(axis=0), ages[np.argmax(small, axis=0), 0], np.inf)
 
@@ -311,8 +314,22 @@ class FarLevels:
     squares: Floats
 
 
+def with_linear_memory(queue: Queue, part: float = 0.5) -> Queue:
+    """The queue itself, or where g does not become linear one whose g is the line that much of its lag below the top.
+
+    With a part of 0 and of 1 this bounds restore costs from above and from below.
+    """
+    memory = queue.memory
+    if memory.lag == 0:
+        return queue
+    intercept, slope = memory.line
+    line = AffineMemory(intercept - part * memory.lag, slope)
+    threshold, factor = queue.slowdown_threshold, queue.slowdown_factor
+    return Queue(queue.size, queue.arrival_rate, threshold, factor, queue.preemption_cost, line)
+
+
 def far_levels(queue: Queue, quanta: Floats, sums: LevelSums) -> FarLevels:
-    """`FarLevels` after the N levels of ``sums``, N at least that of `first_levels`."""
+    """`FarLevels` after the N levels of ``sums``, N at least that of `first_levels`; memory must be linear there."""
     first = float(len(sums.probability))
     last = max(_last_level(queue, float(quanta.min())), 4 * first)
     power_law = math.isfinite(queue.size.moment_limit)
@@ -434,8 +451,8 @@ def first_levels(queue: Queue, quanta: Floats) -> Floats:
     """How many levels to sum one by one, for each quantum, before `far_levels` may begin."""
     least = math.ceil(CONTINUED_FROM * max(1.0, math.log(2.0) / _panel_length(queue.size)))
     threshold = float(queue.service_time(queue.slowdown[0]))
-    smooth_from = max(threshold, queue.memory.smooth_from if queue.preemption_cost > 0 else 0.0)
-    levels: Floats = np.maximum(least, np.ceil(smooth_from / quanta) + 2)
+    linear_from = max(threshold, queue.memory.linear_from if queue.preemption_cost > 0 else 0.0)
+    levels: Floats = np.maximum(least, np.ceil(linear_from / quanta) + 2)
     return levels
 
 

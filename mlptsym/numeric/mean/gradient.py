@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from mlptsym import validation
 from mlptsym.arrays import floats
 from mlptsym.compile import compiled
-from mlptsym.numeric.levels.remainder import FarLevels, far_levels, first_levels, is_continuable, level_depth
+from mlptsym.numeric.levels.remainder import (
+    FarLevels,
+    far_levels,
+    first_levels,
+    is_continuable,
+    level_depth,
+    with_linear_memory,
+)
 from mlptsym.numeric.levels.sums import LevelSums, level_sums
 from mlptsym.numeric.mean.response import LEVEL_LIMIT, moments_needed
 from mlptsym.numeric.model.queue import Queue
@@ -414,7 +421,7 @@ def _continued(queue: Queue, quanta: Floats, rows: float) -> tuple[Floats, Float
     boundaries = np.arange(1.0, rows + 1)[:, None] * quanta
     sums = level_sums(queue, boundaries, closed=False)
     near = _near_slopes(queue, boundaries, sums)
-    far = far_levels(queue, quanta, sums)
+    far = far_levels(with_linear_memory(queue), quanta, sums)
     panels = far.panels
     work, before, crossings = _far_slopes(near, far)
     work_slope, squares_slope = panels.full_sum(np.stack([far.piece_mean_slope, far.piece_square_slope]))

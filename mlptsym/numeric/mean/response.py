@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from mlptsym.numeric.levels.remainder import (
     is_continuable,
     level_depth,
     remainder_bounds,
+    with_linear_memory,
 )
 from mlptsym.numeric.levels.sums import level_sums
 from mlptsym.numeric.mean.lazy import lazy_terms
@@ -34,6 +35,7 @@ UNTOLD = 1e-12
 # of infinitely many levels, in mean service times: shorter ones leave the range of a double
 SHORTEST = 1e-100
 REMAINDER = 1e-13
+CONTINUED = 1e-9  # what levels taken as integrals may be off by, relative to E[T]
 DIRECT_LEVELS, LONGEST_TABLE = 2**18, 2**20
 LEVEL_LIMIT = 2**22
 CELL_LIMIT = 2**28
@@ -265,12 +267,25 @@ def _direct(queue: Queue, quanta: Floats, rows: int) -> tuple[Floats, Floats, ND
 
 
 def _continued(queue: Queue, quantum: float) -> Continued:
-    """The answer with the levels beyond the first few by Euler–Maclaurin."""
+    """The answer with the levels beyond the first few by Euler–Maclaurin.
+
+    A memory in steps is taken between two lines there, and so many levels before are summed that the lines agree.
+    """
     rows = first_levels(queue, np.array([quantum]))
-    _refuse_work(np.array([quantum]), rows)
-    with np.errstate(all="ignore"):
-        sums = level_sums(queue, np.arange(1.0, rows[0] + 1)[:, None] * quantum, closed=False)
-        return continued_response_time(queue, quantum, sums)
+    while True:
+        _refuse_work(np.array([quantum]), rows)
+        with np.errstate(all="ignore"):
+            sums = level_sums(queue, np.arange(1.0, rows[0] + 1)[:, None] * quantum, closed=False)
+            most, least = (continued_response_time(with_linear_memory(queue, end), quantum, sums) for end in (0.0, 1.0))
+        if least.mean_response_time == most.mean_response_time:
+            return least
+        apart = most.mean_response_time / least.mean_response_time - 1
+        if apart < 2 * CONTINUED or (queue.arrival_rate * least.effective_mean >= 1):
+            return Continued(*((one + other) / 2 for one, other in zip(astuple(least), astuple(most), strict=True)))
+        if 4 * rows[0] > LEVEL_LIMIT:
+            allowed = "one that becomes linear, for infinitely many levels and a tail as heavy as this"
+            validation.refuse("memory", queue.memory, allowed)
+        rows = 4 * rows
 
 
 def _refuse_work(quanta: Floats, levels: Floats) -> None:

@@ -13,7 +13,8 @@ from mlptsym import validation
 from mlptsym.arrays import floats
 from mlptsym.compile import compiled
 from mlptsym.laws.base import HIGHEST_ORDER, SizeLaw
-from mlptsym.numeric.model.memory import LinearMemory, Memory
+from mlptsym.memory.base import Memory
+from mlptsym.memory.linear import LinearMemory
 
 __all__ = ["Queue"]
 

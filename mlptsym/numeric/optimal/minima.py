@@ -80,8 +80,8 @@ def local_minima(
     Parameters
     ----------
     curve : callable
-        The function: values > 0, which may be ``inf``, and slopes, one-sided at breaks.  Where the function jumps, it
-        falls from its left limit to a lower value, which it takes.
+        The function: values > 0, which may be ``inf``, and slopes, one-sided at breaks.  At a jump it takes the lower
+        of both limits.
     start : array
         First points, increasing, so dense that every feature of the smooth parts shows.
     breaks : array
@@ -99,15 +99,17 @@ def local_minima(
     """
     samples = _Samples.take(curve, start, np.isin(start, breaks))
     for _ in range(ROUNDS):
-        finite = samples.value[np.isfinite(samples.value)]
+        lower = np.minimum(samples.value, samples.value_left)
+        finite = lower[np.isfinite(lower)]
         if not len(finite) or len(samples.at) > most:
             break
         at, is_break = _refinement(samples, breaks, float(finite.min()), jumps=jumps, within=within)
         if not len(at):
             break
         samples = samples.merged(_Samples.take(curve, at, is_break))
-    lowest = int(np.argmin(samples.value))
-    best = float(samples.value[lowest])
+    lower = np.minimum(samples.value, samples.value_left)
+    lowest = int(np.argmin(lower))
+    best = float(lower[lowest])
     found = _at_breaks(samples) + _between_samples(curve, samples, best * (1 + within))
     inside = 0 < lowest < len(samples.at) - 1
     if inside and np.isfinite(best) and not any(minimum.value <= best for minimum in found):
@@ -163,10 +165,12 @@ def _refinement(samples: _Samples, breaks: Floats, best: float, *, jumps: bool, 
 
 def _at_breaks(samples: _Samples) -> list[Minimum]:
     """Breaks that the function falls to and rises from."""
+    lower = np.minimum(samples.value, samples.value_left)
     with np.errstate(invalid="ignore"):
-        falls = (samples.value_left > samples.value) | (samples.slope_left < 0)
-        lowest = samples.is_break & np.isfinite(samples.value) & falls & (samples.slope >= 0)
-    return [Minimum(float(samples.at[i]), float(samples.value[i]), smooth=False) for i in np.flatnonzero(lowest)]
+        falls = (samples.value_left > lower) | (samples.slope_left < 0)
+        rises = (samples.value > lower) | (samples.slope >= 0)
+        lowest = samples.is_break & np.isfinite(lower) & falls & rises
+    return [Minimum(float(samples.at[i]), float(lower[i]), smooth=False) for i in np.flatnonzero(lowest)]
 
 
 def _between_samples(curve: Curve, samples: _Samples, ceiling: float) -> list[Minimum]:

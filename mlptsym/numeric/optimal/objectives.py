@@ -14,7 +14,7 @@ from mlptsym import validation
 from mlptsym.compile import compiled
 from mlptsym.numeric.distribution.percentiles import response_time_distribution
 from mlptsym.numeric.mean.response import level_table, solve
-from mlptsym.numeric.model.breaks import bends
+from mlptsym.numeric.model.breaks import breaks
 from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.numeric.model.saturation import SaturationError
@@ -205,17 +205,17 @@ def best_quantum_for(queue: Queue, levels: float = 2, objective: object = "p99")
         return tried[quantum]
 
     mean_quantum = for_mean.quantum if for_mean.quantum > 0 else math.inf
-    breaks = _breaks(queue, k)
+    kinks = _kinks(queue, k)
     if queue.base_load < 1 and names == {"mean"}:
         value(mean_quantum)
     elif queue.base_load < 1:
         finite = [mean_quantum] if math.isfinite(mean_quantum) else []
-        _search(value, np.unique(np.concatenate([_first_look(queue), breaks, finite])))
+        _search(value, np.unique(np.concatenate([_first_look(queue), kinks, finite])))
     quantum = min(tried, key=lambda place: (tried[place], -place))
     if tried[quantum] >= fcfs * (1 - TIE) or math.isinf(tried[quantum]):
         quantum = math.inf
     solution = solve(queue, FCFS() if math.isinf(quantum) else MLPT(quantum=quantum, levels=k))
-    near = np.abs(breaks / quantum - 1).min(initial=1.0) < TIE
+    near = np.abs(kinks / quantum - 1).min(initial=1.0) < TIE
     return ObjectiveOptimum(
         quantum,
         wanted.weights,
@@ -240,10 +240,10 @@ def _first_look(queue: Queue) -> Floats:
     return np.geomspace(shortest, longest, math.ceil(math.log(longest / shortest) / math.log(RATIO)) + 1)
 
 
-def _breaks(queue: Queue, levels: float) -> Floats:
+def _kinks(queue: Queue, levels: float) -> Floats:
     """The first quanta at which a boundary meets a kink of the law or of the costs."""
     numbers = np.arange(1.0, min(levels, KINKS + 1))
-    places: Floats = (bends(queue)[:, None] / numbers).ravel()
+    places: Floats = (breaks(queue).kinks[:, None] / numbers).ravel()
     return places[(places > 0) & np.isfinite(places)]
 
 

@@ -17,7 +17,7 @@ from mlptsym.numeric.levels.remainder import remainder_bounds
 from mlptsym.numeric.levels.sums import level_sums
 from mlptsym.numeric.mean.gradient import searched_slopes
 from mlptsym.numeric.mean.response import mean_response_time, moments_needed, solve
-from mlptsym.numeric.model.breaks import bends
+from mlptsym.numeric.model.breaks import breaks
 from mlptsym.numeric.model.policies import FCFS, MLPT
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.numeric.model.saturation import MEAN, refuse_saturated
@@ -232,11 +232,11 @@ def _search(queue: Queue, levels: float, fcfs: float) -> list[Minimum]:
         return []
     kinks, jumps, depth = _breaks(queue, levels, low, high)
     all_jumps = len(jumps) * depth <= ALL_JUMPS
-    breaks = np.union1d(kinks, jumps)
+    both = np.union1d(kinks, jumps)
     start = [_first_quanta(queue, levels, low, high), kinks[-EARLY_KINKS:], jumps if all_jumps else np.empty(0)]
     start_quanta = np.unique(np.concatenate(start))
     most = len(start_quanta) + int(ALL_JUMPS / depth)
-    return local_minima(curve, start_quanta, breaks, jumps=len(jumps) > 0, within=WITHIN, most=most)[:LISTED]
+    return local_minima(curve, start_quanta, both, jumps=len(jumps) > 0, within=WITHIN, most=most)[:LISTED]
 
 
 def _range(queue: Queue, levels: float, fcfs: float) -> tuple[float, float]:
@@ -246,7 +246,7 @@ def _range(queue: Queue, levels: float, fcfs: float) -> tuple[float, float]:
     tail, first, second, _ = queue.service_moments(ages, antiderivative=True)
     best = fcfs
     if levels == math.inf:
-        edges = bends(queue)
+        edges = breaks(queue).kinks
         tried = np.append(mean * np.array([1.0, 3.0, 10.0]), edges[edges > mean])
         best = min(fcfs, float(_at_most(queue, np.minimum(tried, queue.furthest)).min()))
     served = mean - first + ages * tail
@@ -257,7 +257,8 @@ def _range(queue: Queue, levels: float, fcfs: float) -> tuple[float, float]:
         from_below = mean + tail * (fcfs - mean)
         low = ages[np.flatnonzero(from_below >= best * (1 - NEGLIGIBLE)).max(initial=0)] / (levels - 1)
         return float(low), float(high)
-    deepest = max(SMALLEST * mean if queue.preemption_cost == 0 else 0.0, bends(queue).max(initial=0.0) / MOST_LEVELS)
+    last_kink = breaks(queue).kinks.max(initial=0.0)
+    deepest = max(SMALLEST * mean if queue.preemption_cost == 0 else 0.0, last_kink / MOST_LEVELS)
     small, large = 1e-9 * mean, mean
     least = _least_of_small_quanta(queue)
     for _ in range(HALVINGS):
@@ -328,38 +329,40 @@ def _geometric(low: float, high: float, ratio: float) -> Floats:
 
 def _breaks(queue: Queue, levels: float, low: float, high: float) -> tuple[Floats, Floats, float]:
     """Kinks and jumps of E[T] between ``low`` and ``high``, and how many levels a jump takes to compute, at most."""
-    kinks = [bend / _numbers(bend, levels, low) for bend in bends(queue)]
-    atoms = queue.size.atoms
+    found = breaks(queue)
+    kinks = [kink / _numbers(kink, levels, low) for kink in found.kinks]
+    # a little more than mass/m, so that mθ is not below the mass by rounding; jumps of the cost between both sides
+    shifts = (ABOVE, found.left_jumps), (LEFT / 2, found.right_jumps)
+    last = max((float(places[-1]) for _, places in shifts if len(places)), default=low)
     jumps: list[Floats] = []
     count = 0
-    if len(atoms):
-        atoms = queue.service_time(atoms)
-        for number in _numbers(float(atoms[-1]), levels, low):
-            # a little more than atom/m, so that m θ is not below the atom by rounding
-            there = atoms[(atoms >= number * low) & (atoms <= number * high)] / number * (1 + ABOVE)
+    for number in _numbers(last, levels, low) if last > low else ():
+        for shift, places in shifts:
+            there = places[(places >= number * low) & (places <= number * high)] / number * (1 + shift)
             count += len(there)
-            if count > MOST_JUMPS:
-                break
             jumps.append(there)
+        if count > MOST_JUMPS:
+            break
     sorted_kinks, sorted_jumps = (np.unique(np.concatenate([*parts, np.empty(0)])) for parts in (kinks, jumps))
     inside = (sorted_kinks > low) & (sorted_kinks < high)
-    return sorted_kinks[inside], sorted_jumps, min(levels, float(atoms.max(initial=low)) / low)
+    return sorted_kinks[inside], sorted_jumps, min(levels, last / low)
 
 
-def _numbers(bend: float, levels: float, low: float) -> Floats:
-    """The m for which bend/m can be a break."""
-    return np.arange(1.0, min(levels - 1, bend / low, MOST_LEVELS) + 1)
+def _numbers(place: float, levels: float, low: float) -> Floats:
+    """The m for which place/m can be a break."""
+    return np.arange(1.0, min(levels - 1, place / low, MOST_LEVELS) + 1)
 
 
 def _exact(queue: Queue, levels: float, minimum: Minimum) -> float:
-    """The quantum of a minimum; at a jump, atom/m itself if rounding does not put it on the wrong side."""
-    atoms = queue.service_time(queue.size.atoms)
-    if minimum.smooth or not len(atoms):
+    """The quantum of a minimum; at a jump, place/m itself if rounding does not put it on the wrong side."""
+    found = breaks(queue)
+    places = np.union1d(found.left_jumps, found.right_jumps)
+    if minimum.smooth or not len(places):
         return minimum.at
-    number = np.arange(1.0, min(levels - 1, MOST_LEVELS, round(float(atoms[-1]) / minimum.at)) + 1)
-    place = np.searchsorted(atoms, number * minimum.at * (1 - 2 * ABOVE)).clip(0, len(atoms) - 1)
-    quotients = atoms[place] / number
-    close = quotients[np.abs(quotients - minimum.at) <= 2 * ABOVE * minimum.at]
+    number = np.arange(1.0, min(levels - 1, MOST_LEVELS, round(float(places[-1]) / minimum.at)) + 1)
+    place = np.searchsorted(places, number * minimum.at * (1 - LEFT)).clip(0, len(places) - 1)
+    quotients = places[place] / number
+    close = quotients[np.abs(quotients - minimum.at) <= LEFT * minimum.at]
     for quotient in close.tolist():
         if mean_response_time(queue, MLPT(quantum=quotient, levels=levels)) <= minimum.value * (1 + 1e-14):
             return float(quotient)

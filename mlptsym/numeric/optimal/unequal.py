@@ -13,7 +13,7 @@ from mlptsym import validation
 from mlptsym.numeric.levels.sums import level_sums
 from mlptsym.numeric.mean.gradient import ResponseGradient, one_sided_gradient
 from mlptsym.numeric.mean.response import mean_response_time, solve
-from mlptsym.numeric.model.breaks import bends
+from mlptsym.numeric.model.breaks import breaks
 from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.numeric.optimal.descent import descended
@@ -98,7 +98,7 @@ def optimal_quanta(queue: Queue, levels: int = 3) -> OptimalQuanta:
     Notes
     -----
     In the boundaries t_r, E[T] is smooth but for kinks at t_r = ℓ_C (and the other breaks of
-    `mlptsym.numeric.model.breaks.bends`), each in one coordinate only.  Level after level is added: starts for k are
+    `mlptsym.numeric.model.breaks.breaks`), each in one coordinate only.  Level after level is added: starts for k are
     the best boundaries for k − 1 with one more boundary in each gap or on a break, and the best common quanta.  The
     most promising of them are followed down together, with the exact gradient (`mlptsym.numeric.optimal.descent`); a
     boundary that reaches a break stays there if E[T] rises to both sides of it, and otherwise crosses it.  At the end
@@ -153,16 +153,16 @@ def _with_one_more(boundaries: Floats, queue: Queue) -> list[Floats]:
         inside = np.sqrt(edges[:-1] * edges[1:])
     else:
         inside = queue.mean_service_time * np.array([0.5, 1.0, 2.0, 4.0, 8.0])
-    breaks = [there for there in bends(queue) if math.isfinite(there) and not _on(boundaries, there)]
-    return [np.sort(np.append(boundaries, new)) for new in [*inside, *breaks]]
+    kinks = [there for there in breaks(queue).kinks if math.isfinite(there) and not _on(boundaries, there)]
+    return [np.sort(np.append(boundaries, new)) for new in [*inside, *kinks]]
 
 
-def _on(breaks: Floats, there: float) -> bool:
-    return bool(np.isclose(breaks, there, rtol=ON_BREAK, atol=0).any())
+def _on(places: Floats, there: float) -> bool:
+    return bool(np.isclose(places, there, rtol=ON_BREAK, atol=0).any())
 
 
 def _result(queue: Queue, levels: int, boundaries: Floats, equal: Optimum) -> OptimalQuanta:
-    breaks = np.append(bends(queue), queue.service_time(queue.size.atoms))
+    places = breaks(queue).all
     quanta = _quanta(boundaries)
     policy = MLPT(quanta=quanta) if quanta else FCFS()
     solution = solve(queue, policy)
@@ -170,7 +170,7 @@ def _result(queue: Queue, levels: int, boundaries: Floats, equal: Optimum) -> Op
     return OptimalQuanta(
         quanta,
         tuple(np.cumsum(quanta).tolist()),
-        tuple(_on(breaks, there) for there in boundaries.tolist()),
+        tuple(_on(places, there) for there in boundaries.tolist()),
         solution.mean_response_time,
         equal,
         max(1 - solution.mean_response_time / best, 0.0) if math.isfinite(best) else 0.0,
@@ -210,19 +210,20 @@ class _Problem:
     queue : Queue
     scale : float
         E[T] of FCFS.
-    bends, masses : array
+    kinks, jumps : array
         Attained service at which E[T] has kinks, and at which it jumps, increasing.
     """
 
     queue: Queue
     scale: float
-    bends: Floats
-    masses: Floats
+    kinks: Floats
+    jumps: Floats
 
     @classmethod
     def of(cls, queue: Queue, fcfs: float) -> _Problem:
-        kinks = bends(queue)
-        return cls(queue, fcfs, kinks[np.isfinite(kinks)], queue.service_time(queue.size.atoms))
+        found = breaks(queue)
+        jumps = np.union1d(found.left_jumps, found.right_jumps)
+        return cls(queue, fcfs, found.kinks[np.isfinite(found.kinks)], jumps)
 
     def values(self, boundaries: Floats) -> Floats:
         """E[T], one for each column of boundaries."""
@@ -248,7 +249,11 @@ class _Problem:
         promising = columns[:, np.argsort(values, kind="stable")[:most]]
         if not promising.size:
             return None
-        lowest = self._lowest_mass(promising) if len(self.masses) else self._lowest(promising)
+        # between point masses E[T] falls or rises throughout, between jumps of the cost it may turn
+        reached = [self._lowest_jump(promising)] if len(self.jumps) else []
+        if not len(self.queue.size.atoms):
+            reached.append(self._lowest(promising))
+        lowest = min(reached, key=lambda one: one.value)
         if not lowest.value < than:
             return None
         there = self._polished(lowest)
@@ -263,7 +268,7 @@ class _Problem:
             found = one_sided_gradient(self.queue, boundaries, right)
             return found.mean_response_time, found.slopes
 
-        found = descended(function, starts, self.bends)
+        found = descended(function, starts, self.kinks)
         lowest = int(np.argmin(found.values))
         return _Reached(found.points[:, lowest], float(found.values[lowest]), found.free[:, lowest])
 
@@ -297,19 +302,19 @@ class _Problem:
 
     # jumps
 
-    def _lowest_mass(self, starts: Floats) -> _Reached:
-        return min(map(self._over_masses, starts.T), key=lambda reached: reached.value)
+    def _lowest_jump(self, starts: Floats) -> _Reached:
+        return min(map(self._over_jumps, starts.T), key=lambda reached: reached.value)
 
-    def _over_masses(self, start: Floats) -> _Reached:
-        """One boundary after the other to the best point mass, until none can be improved alone."""
-        masses = np.unique(np.append(self.masses, self.bends))
+    def _over_jumps(self, start: Floats) -> _Reached:
+        """One boundary after the other to the best jump, until none can be improved alone."""
+        places = np.union1d(self.jumps, self.kinks)
         boundaries, best = start, float(self.values(start[:, None])[0])
         for _ in range(ROUNDS):
             before = best
             for row in range(len(boundaries)):
                 low = boundaries[row - 1] if row else 0.0
                 high = boundaries[row + 1] if row + 1 < len(boundaries) else math.inf
-                allowed = masses[(masses > low) & (masses < high)]
+                allowed = places[(places > low) & (places < high)]
                 while len(allowed):
                     chosen = allowed[np.unique(np.linspace(0, len(allowed) - 1, CANDIDATES).astype(int))]
                     columns = np.repeat(boundaries[:, None], len(chosen), axis=1)

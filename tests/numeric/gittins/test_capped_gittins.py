@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from mlptsym import Empirical, Exponential, HyperExponential, LogNormal, Lomax, Uniform, Weibull
 from mlptsym.laws.base import SizeLaw
+from mlptsym.memory.affine import AffineMemory
+from mlptsym.memory.linear import LinearMemory
+from mlptsym.memory.saturating import SaturatingMemory
 from mlptsym.numeric.gittins.capped import CappedGittins
 from mlptsym.numeric.gittins.table import GittinsTable, gittins_table
-from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
 from mlptsym.numeric.model.policies import FCFS, MLPT
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.simulation.gittins_kernel import RestoreLine, run_gittins

@@ -11,12 +11,14 @@ from laws import test_lomax
 from power_law import PowerLaw
 
 from mlptsym import Erlang, Exponential, Gamma, HyperExponential, LogNormal, Lomax, Weibull
+from mlptsym.memory.affine import AffineMemory
+from mlptsym.memory.linear import LinearMemory
+from mlptsym.memory.saturating import SaturatingMemory
 from mlptsym.numeric.levels import remainder
 from mlptsym.numeric.levels.remainder import Panels, TailIntegrals, remainder_bounds
 from mlptsym.numeric.levels.sums import level_sums
 from mlptsym.numeric.mean import response
 from mlptsym.numeric.mean.response import mean_response_time, solve
-from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
 from mlptsym.numeric.model.policies import MLPT
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.validation import ParameterError

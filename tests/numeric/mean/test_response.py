@@ -21,8 +21,10 @@ from mlptsym import (
     Uniform,
     Weibull,
 )
+from mlptsym.memory.affine import AffineMemory
+from mlptsym.memory.linear import LinearMemory
+from mlptsym.memory.saturating import SaturatingMemory
 from mlptsym.numeric.mean.response import LEVEL_LIMIT, level_table, mean_response_time, moments_needed, solve
-from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
 from mlptsym.numeric.model.policies import FCFS, MLPT
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.validation import ParameterError

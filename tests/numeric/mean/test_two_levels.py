@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlptsym import Deterministic, Exponential, LogNormal, Lomax, Uniform, Weibull
+from mlptsym.memory.affine import AffineMemory
+from mlptsym.memory.linear import LinearMemory
+from mlptsym.memory.saturating import SaturatingMemory
 from mlptsym.numeric.mean.response import mean_response_time, solve
 from mlptsym.numeric.mean.two_levels import two_level_terms
-from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
 from mlptsym.numeric.model.policies import MLPT
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.symbolic.algebra.symbols import arrival_rate as rate

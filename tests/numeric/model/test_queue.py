@@ -10,7 +10,9 @@ import pytest
 import reference
 
 from mlptsym import Deterministic, Empirical, Exponential, Gamma, LogNormal, Lomax, Uniform, Weibull
-from mlptsym.numeric.model.memory import AffineMemory, LinearMemory, SaturatingMemory
+from mlptsym.memory.affine import AffineMemory
+from mlptsym.memory.linear import LinearMemory
+from mlptsym.memory.saturating import SaturatingMemory
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.validation import ParameterError
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import mlptsym as mq
 from mlptsym.numeric.levels.foreground import foreground_background_time
 from mlptsym.numeric.mean.gradient import quantum_slopes
-from mlptsym.numeric.model.breaks import bends
+from mlptsym.numeric.model.breaks import breaks
 from mlptsym.numeric.optimal.minima import local_minima
 from mlptsym.numeric.optimal.optimum import Optimum, optimal_quantum, rule_of_thumb
 
@@ -123,7 +123,7 @@ def lowest_on_a_grid(queue: mq.Queue, levels: float, points: int) -> float:
     scale = queue.mean_service_time
     low = 0.1 * scale if levels == INF else 1e-3 * scale
     quanta = [np.geomspace(low, 1e3 * scale, points)]
-    for place in (*bends(queue), *queue.service_time(queue.size.atoms)):
+    for place in breaks(queue).all:
         number = np.arange(1.0, min(levels - 1, place / low, 50) + 1)
         quanta.append(place / number * (1 + 3e-15))
     times = quantum_slopes(queue, np.unique(np.concatenate(quanta)), levels).mean_response_time

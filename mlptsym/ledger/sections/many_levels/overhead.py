@@ -15,10 +15,11 @@ from mlptsym.ledger.paper.notation import J, beta, ell_C, gamma, theta
 from mlptsym.ledger.paper.setting import setting
 from mlptsym.ledger.sections.policy import added_by_a_level
 from mlptsym.ledger.sections.waiting.pieces import ends
+from mlptsym.memory.linear import LinearMemory
 from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import age, boundary, cost
 from mlptsym.symbolic.mean.many_levels import demotions, overhead, overhead_leading_term, overhead_next_term
-from mlptsym.symbolic.model.memory import linear, restore_cost_at
+from mlptsym.symbolic.model.memory import restore_cost_at
 from mlptsym.symbolic.model.moments import expectation, mean, tail
 
 phi = sp.Function("phi")
@@ -60,7 +61,7 @@ def check_demotions(claim: Callable[[sp.Expr], sp.Expr]) -> Equations:
 )
 def check_overhead(claim: Callable[[sp.Expr], sp.Expr]) -> Equations:
     """None without a demotion, and each demotion r adds the cost γ r θ of linear memory with slope one."""
-    law = linear()
+    law = LinearMemory.formulas()
     unit = restore_cost_at(law).subs(law.parameters[0], 1)
     count = sp.Symbol("N", integer=True, nonnegative=True)
     return [
