@@ -129,6 +129,7 @@ NAMES = {
         if method in vars(law)
     },
     "mlptsym.likelihood.improved": CHECKED,
+    "mlptsym.memory.base.Breaks": RESULT,
     "mlptsym.likelihood.HasLikelihood": "what a law has to have",
     "mlptsym.likelihood.HasLikelihood.log_density": "what a law has to have",
     "mlptsym.likelihood.HasLikelihood.log_tail": "what a law has to have",

@@ -24,6 +24,9 @@ from mlptsym.compile import compile_formula
 from mlptsym.laws.exponential import Exponential
 from mlptsym.laws.hyper_exponential import HyperExponential
 from mlptsym.laws.lomax import Lomax
+from mlptsym.memory.affine import AffineMemory
+from mlptsym.memory.paged import PagedMemory
+from mlptsym.memory.saturating import SaturatingMemory
 
 Values = dict[str, Any]
 Probe = tuple[tuple[Any, ...], Values, Values]
@@ -35,7 +38,7 @@ SURVIVORS = {
     "service_time_formula: 1 → 2 in 1 / slowdown_factor": "by what terms are collected: rounding alone",
 }
 HELPERS = {
-    "mlptsym.symbolic.model.memory._step_to_the_right": "growth_formula",
+    "mlptsym.symbolic.model.memory._step_to_the_right": "memory_formula",
     "mlptsym.symbolic.distribution.moments._numbered": "response_moments_formula",
     "mlptsym.symbolic.model.size_law.logarithm": "law_formula",
 }
@@ -303,16 +306,16 @@ def service_moments() -> Iterator[Probe]:
         yield (1, 2), inputs, outputs
 
 
-def growth() -> Iterator[Probe]:
-    memory = {"slope": 2.0, "window": 4.0, "base": 1.0}
+def memory() -> Iterator[Probe]:
+    window = {"slope": 2.0, "window": 4.0, "base": 1.0}
     for a, g, rate in ((1.0, 3.0, 2.0), (3.5, 8.0, 2.0), (4.0, 9.0, 0.0), (5.0, 9.0, 0.0)):
-        yield ("SaturatingMemory",), memory | {"a": a}, {"growth": g, "slope": rate}
-    yield ("AffineMemory",), {"slope": 2.0, "base": 1.0, "a": 3.0}, {"growth": 7.0, "slope": 2.0}
-
-
-def shape() -> Iterator[Probe]:
-    memory = {"slope": 2.0, "window": 4.0, "base": 1.0}
-    yield ("SaturatingMemory",), memory, {"intercept": 9.0, "slope": 0.0, "smooth_from": 4.0}
+        yield (SaturatingMemory, "growth"), window | {"a": a}, {"growth": g, "slope": rate}
+    yield (AffineMemory, "growth"), {"slope": 2.0, "base": 1.0, "a": 3.0}, {"growth": 7.0, "slope": 2.0}
+    yield (PagedMemory, "growth"), {"block": 2.0, "a": 4.5}, {"growth": 6.0, "slope": 0.0}
+    shape = {"intercept": 9.0, "slope": 0.0, "linear_from": 4.0, "lag": 0.0, "step": 0.0}
+    yield (SaturatingMemory, "shape"), window, shape
+    shape = {"intercept": 2.0, "slope": 1.0, "linear_from": 0.0, "lag": 2.0, "step": 2.0}
+    yield (PagedMemory, "shape"), {"block": 2.0}, shape
 
 
 def law() -> Iterator[Probe]:
@@ -376,8 +379,7 @@ PROBES: dict[str, Callable[[], Iterator[Probe]]] = {
     "service_time_formula": service_time,
     "size_formula": size,
     "service_moments_formula": service_moments,
-    "growth_formula": growth,
-    "shape_formula": shape,
+    "memory_formula": memory,
     "law_formula": law,
     "chord_formula": chord,
 }
