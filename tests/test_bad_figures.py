@@ -25,27 +25,33 @@ from mlptsym.figures import (
     read_figure_data,
     save_figure,
 )
-from mlptsym.figures.arrivals import draw_arrivals, response_by_arrival_rate
-from mlptsym.figures.base_load import at_load, best_name, capped_name, draw_loads, simulation_by_load, theory_by_load
-from mlptsym.figures.crossings import crossings, draw_hazard_crossings, hazard_crossings
-from mlptsym.figures.parameter_sweeps import (
+from mlptsym.figures.arrivals import draw_arrivals
+from mlptsym.figures.crossings import draw_hazard_crossings
+from mlptsym.figures.loads import draw_loads
+from mlptsym.figures.parameter_sweeps import draw_best_quanta, draw_plateaus
+from mlptsym.figures.percentiles import draw_percentiles
+from mlptsym.figures.quanta import draw_quanta
+from mlptsym.figures.schematic import draw_schematic
+from mlptsym.figures.unequal import draw_unequal
+from mlptsym.studies.arrivals import response_by_arrival_rate
+from mlptsym.studies.best_quanta import best_quanta, jumps, piece, plateaus, rules_of_thumb, threshold_of
+from mlptsym.studies.crossings import crossings, hazard_crossings
+from mlptsym.studies.loads import at_load, best_name, capped_name, simulation_by_load, theory_by_load
+from mlptsym.studies.one_job import job_on_server
+from mlptsym.studies.parameter_sweeps import (
     QUANTUM,
     RATIO,
     ParameterSweep,
     best_curve,
     best_quanta_by_parameter,
-    draw_best_quanta,
-    draw_plateaus,
     plateaus_by_threshold,
     rule_curve,
     summary,
 )
-from mlptsym.figures.percentiles import draw_percentiles, percentile_name, percentiles_by_quantum
-from mlptsym.figures.quanta import draw_quanta, level_name, optima_by_quantum, simulation_by_quantum, theory_by_quantum
-from mlptsym.figures.schematic import draw_schematic, job_on_server
-from mlptsym.figures.unequal import best_quanta as best_unequal_quanta
-from mlptsym.figures.unequal import draw_unequal, gain_by_levels, quanta_by_level, threshold_name
-from mlptsym.studies.best_quanta import best_quanta, jumps, piece, plateaus, rules_of_thumb, threshold_of
+from mlptsym.studies.percentiles import percentile_name, percentiles_by_quantum
+from mlptsym.studies.quanta import level_name, optima_by_quantum, simulation_by_quantum, theory_by_quantum
+from mlptsym.studies.unequal import best_quanta as best_unequal_quanta
+from mlptsym.studies.unequal import gain_by_levels, quanta_by_level, threshold_name
 
 QUEUE = mq.Queue(mq.Exponential(1.0), 0.5, slowdown_threshold=2.0, slowdown_factor=0.5, preemption_cost=0.1)
 SWEEP = ParameterSweep(QUEUE, "preemption_cost", 0.1, 0.2)

@@ -86,7 +86,7 @@ NAMES = {
         (
             "mlptsym.batch.manifest.About", "mlptsym.batch.manifest.Setting", "mlptsym.batch.manifest.Record", "mlptsym.batch.running.Finished", "mlptsym.batch.scenarios.BatchRun",
             "mlptsym.batch.document.ScenarioFileError", "mlptsym.studies.best_quanta.Found",
-            "mlptsym.figures.crossings.Crossing", "mlptsym.runtime.plan.FigureRun", "mlptsym.runtime.plan.FigureTask",
+            "mlptsym.studies.crossings.Crossing", "mlptsym.runtime.plan.FigureRun", "mlptsym.runtime.plan.FigureTask",
             "mlptsym.site.build.Source", "mlptsym.fitting.arrivals.ArrivalStatistics",
             "mlptsym.fitting.arrivals.Departure", "mlptsym.fitting.clock.Clock", "mlptsym.fitting.fit.TraceFit",
             "mlptsym.fitting.laws.FittedLaw",
@@ -107,10 +107,11 @@ NAMES = {
         RESULT,
     ),
     "mlptsym.laws.base.SizeLaw.evaluate": CHECKED,
+    "mlptsym.studies.data.checked_data": "the check of what the drawings get",
     **dict.fromkeys(
         ("mlptsym.batch.manifest.is_whole", "mlptsym.batch.manifest.publish", "mlptsym.batch.manifest.read_manifest",
          "mlptsym.batch.manifest.result_folders", "mlptsym.batch.scenarios.check_ranges",
-         "mlptsym.figures.record.check_figure", "mlptsym.files.write_whole", "mlptsym.runtime.runner.run_tasks",
+         "mlptsym.figures.saving.check_figure", "mlptsym.files.write_whole", "mlptsym.runtime.runner.run_tasks",
          "mlptsym.site.build.find_sources", "mlptsym.sweeps.sweep_as_completed"),
         "a step of run_batch, run_figures, build_site or save_figure, which check first",
     ),

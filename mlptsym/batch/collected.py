@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlptsym.batch.names import path_name
-from mlptsym.figures.record import COLUMNS
+from mlptsym.studies.data import COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa

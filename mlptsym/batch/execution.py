@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mlptsym.figures.record import read_figure_data
 from mlptsym.provenance import code_digest, versions
 from mlptsym.runtime.plan import FigureTask
 from mlptsym.runtime.runner import run_tasks
+from mlptsym.studies.data import read_figure_data
 from mlptsym.validation import ParameterError
 
 __all__ = ["Outcome", "Work", "execute", "execute_on_cluster"]

@@ -5,7 +5,7 @@ Nothing heavy is imported here: matplotlib and papermill are loaded when a figur
 
 from __future__ import annotations
 
-from mlptsym.figures.record import FigureData, FigureRow, read_figure_data, save_figure
+from mlptsym.figures.saving import save_figure
 from mlptsym.figures.style import (
     COLUMN_WIDTH,
     PAGE_WIDTH,
@@ -18,6 +18,7 @@ from mlptsym.figures.style import (
 )
 from mlptsym.runtime.plan import FigureRun
 from mlptsym.runtime.runner import run_figures
+from mlptsym.studies.data import FigureData, FigureRow, read_figure_data
 
 __all__ = [
     "COLUMN_WIDTH",

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.figures.record import FigureData, FigureRow
 from mlptsym.figures.style import FONT, figure_size
-from mlptsym.validation import LARGEST, instance, refuse
+from mlptsym.studies.data import FigureRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
-    "checked_data",
     "columns",
     "draw_curve",
     "draw_points",
@@ -51,29 +49,6 @@ _MATHEMATICS = {
     "∞": r"\infty",
 }
 _NAMES = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in _MATHEMATICS))
-
-
-def checked_data(data: object, source: str, is_whole: Callable[[FigureData], bool]) -> FigureData:
-    """The data that a drawing is made of.
-
-    Parameters
-    ----------
-    data : FigureData
-    source : str
-        What returns such data, for the message.
-    is_whole : callable
-        Whether everything is there that the drawing needs.
-
-    Raises
-    ------
-    ParameterError
-        If they are no figure data, a number is beyond 1e30 (y may be ``inf``), or they are not whole.
-    """
-    found = instance("data", data, FigureData, f"what {source} returns")
-    x, y, error = columns(found.rows)
-    if (np.abs(np.concatenate([x, y[y != np.inf], error])) > LARGEST).any() or not is_whole(found):
-        refuse("data", data, f"what {source} returns")
-    return found
 
 
 def typeset(name: str) -> str:

@@ -6,58 +6,24 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mlptsym import validation
-from mlptsym.figures.drawing import checked_data, columns, draw_curve
-from mlptsym.figures.record import FigureData
+from mlptsym.figures.drawing import columns, draw_curve
 from mlptsym.figures.style import figure_size, line_style, paper_style
-from mlptsym.numeric.model.queue import Queue
+from mlptsym.studies.data import FigureData, checked_data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_schematic", "job_on_server"]
+
+__all__ = ["draw_schematic"]
 
 _GREY = "#7f7f7f"
+
 _MEMORY = line_style(2)["color"]
+
 _SLOW = line_style(1)["color"]
+
 _BLACK_LINE: Mapping[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 0.9}
-
-
-def job_on_server(queue: Queue, size: float, quantum: float, points: int = 50) -> FigureData:
-    """Memory and rate of service of one job against its time on the server, restore costs apart.
-
-    Parameters
-    ----------
-    queue : Queue
-        With a finite ℓ_C > 0.
-    size : float
-        The job's intrinsic size L, greater than ℓ_C.
-    quantum : float
-        Where it is preempted for the first time, in units of service time, > 0 and less than its service time.
-    points : int
-        Number of points on each side of ℓ_C.
-
-    Returns
-    -------
-    FigureData
-        Panels ``memory``, with g(a), and ``rate``, with the step from 1 to β at ℓ_C as two rows of one x, the limits
-        from the left and from the right.
-    """
-    validation.instance("queue", queue, Queue, "a Queue")
-    points = validation.points("points", points)
-    threshold, factor = queue.slowdown
-    size = validation.number("size", size, above=validation.number("slowdown_threshold", threshold, above=0))
-    whole = float(queue.service_time(size))
-    quantum = validation.number("quantum", quantum, above=0, below=whole)
-    ages = np.unique(np.concatenate([np.linspace(0, threshold, points), np.linspace(threshold, whole, points)]))
-    data = FigureData().with_curve("memory", "g(a)", "theory", ages, queue.memory.growth(ages))
-    data = data.with_curve("rate", "rate", "theory", [0, threshold, threshold, whole], [1, 1, factor, factor])
-    for name, age in (("capacity", threshold), ("preemption", quantum)):
-        data = data.with_curve("memory", name, "marker", age, queue.memory.growth(age))
-    return data
 
 
 def draw_schematic(data: FigureData) -> Figure:

@@ -1,4 +1,4 @@
-"""What unequal quanta gain over equal ones, and where their boundaries lie, figure 13."""
+"""Drawing what unequal quanta gain, and where their boundaries lie, figure 13."""
 
 from __future__ import annotations
 
@@ -6,108 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from mlptsym import validation
-from mlptsym.figures.drawing import checked_data, columns, draw_curve, draw_points, empty_figure, legend_above, typeset
-from mlptsym.figures.record import FigureData
+from mlptsym.figures.drawing import columns, draw_curve, draw_points, empty_figure, legend_above, typeset
 from mlptsym.figures.style import curve_style, line_style, paper_style, point_style
-from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
-from mlptsym.numeric.model.queue import Queue
-from mlptsym.numeric.optimal.unequal import OptimalQuanta, best_boundaries_by_level
+from mlptsym.studies.data import FigureData, checked_data
+from mlptsym.studies.unequal import GAIN, QUANTA
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["GAIN", "best_quanta", "draw_unequal", "gain_by_levels", "quanta_by_level", "threshold_name"]
 
-GAIN = "gain over equal quanta"
-_QUANTA = "quanta"
-
-
-def threshold_name(queue: Queue) -> str:
-    """Name of the curve of a queue, by its ℓ_C in mean sizes.
-
-    Examples
-    --------
-    >>> from mlptsym import Exponential
-    >>> threshold_name(Queue(Exponential(0.5), 0.1, slowdown_threshold=6.0, slowdown_factor=0.5))
-    'ℓ_C = 3 E[L]'
-    """
-    validation.instance("queue", queue, Queue, "a Queue")
-    return f"ℓ_C = {queue.slowdown[0] / queue.size.mean:.6g} E[L]"
-
-
-def best_quanta(queue: Queue, levels: int) -> tuple[OptimalQuanta, ...]:
-    """The best quanta for k = 2, …, ``levels``."""
-    return tuple(best_boundaries_by_level(queue, levels))
-
-
-def gain_by_levels(
-    queue: Queue,
-    chain: Sequence[OptimalQuanta],
-    jobs: int = 100_000,
-    warmup: int = 20_000,
-    seeds: int = 8,
-    root_seed: int = 0,
-) -> FigureData:
-    """Gain of the best unequal over the best equal quanta against k, by theory and by simulation.
-
-    Parameters
-    ----------
-    queue : Queue
-    chain : sequence of OptimalQuanta
-        One for each k.
-    jobs, warmup, seeds, root_seed
-        As in `mlptsym.simulation.simulate.simulate`; both policies run on the same traces, and the error is that of
-        their ratio.
-
-    Returns
-    -------
-    FigureData
-        In the panel "gain over equal quanta", in per cent.
-    """
-    from mlptsym.simulation.simulate import simulate_many
-
-    name = threshold_name(queue)
-    for best in validation.sequence("chain", chain, "a sequence of what optimal_quanta returns"):
-        validation.instance("chain", best, OptimalQuanta, "a sequence of what optimal_quanta returns")
-    data = FigureData().with_curve(
-        GAIN, name, "theory", [best.levels for best in chain], [100 * best.gain for best in chain]
-    )
-    policies = [policy for best in chain for policy in (best.policy, _equal(best))]
-    runs = simulate_many(queue, policies, jobs, warmup, seeds, root_seed=root_seed)
-    for best, unequal, equal in zip(chain, runs[::2], runs[1::2], strict=True):
-        gains = 100 * (1 - unequal.seed_means / equal.seed_means)
-        error = float(gains.std(ddof=1) / math.sqrt(seeds)) if seeds > 1 else None
-        mean = float(gains.mean())
-        data = data.with_curve(GAIN, name, "simulation", best.levels, mean, standard_error=error)
-    return data
-
-
-def _equal(best: OptimalQuanta) -> Policy:
-    common = best.equal.quantum
-    return MLPT(quantum=common, levels=best.levels) if 0 < common < math.inf else FCFS()
-
-
-def quanta_by_level(queue: Queue, best: OptimalQuanta) -> FigureData:
-    """Length of each quantum against its level, in mean sizes, and the best common quantum beside it.
-
-    Returns
-    -------
-    FigureData
-        In the panel "quanta"; a boundary at ℓ_C is a marker too.
-    """
-    name, mean = threshold_name(queue), queue.size.mean
-    validation.instance("best", best, OptimalQuanta, "what optimal_quanta returns")
-    quanta = np.array(best.quanta) / mean
-    level = np.arange(1, len(quanta) + 1)
-    data = FigureData().with_curve(_QUANTA, name, "theory", level, quanta)
-    common = best.equal.quantum / mean
-    if 0 < common < math.inf:
-        data = data.with_curve(_QUANTA, f"{name}, equal", "theory", [1, best.levels - 1], common)
-    at_kink = np.array(best.kinks, dtype=bool)
-    return data.with_curve(_QUANTA, f"{name}: boundary at a kink", "marker", level[at_kink], quanta[at_kink])
+__all__ = ["draw_unequal"]
 
 
 def draw_unequal(data: FigureData, names: Sequence[str]) -> Figure:
@@ -117,9 +26,7 @@ def draw_unequal(data: FigureData, names: Sequence[str]) -> Figure:
     allowed = "a sequence of at least one name of a curve in the data"
     if not validation.sequence("names", names, allowed):
         validation.refuse("names", names, allowed)
-    data = checked_data(
-        data, "gain_by_levels", lambda found: all(0 < row.y < math.inf for row in found.select(_QUANTA))
-    )
+    data = checked_data(data, "gain_by_levels", lambda found: all(0 < row.y < math.inf for row in found.select(QUANTA)))
     for name in names:
         validation.choice("names", name, sorted({row.curve for row in data.rows}))
     with paper_style():
@@ -129,12 +36,12 @@ def draw_unequal(data: FigureData, names: Sequence[str]) -> Figure:
             draw_points(left, data.select(panel=GAIN, curve=name, kind="simulation"), point_style(index), zorder=2.2)
             style = curve_style(index)
             left.plot([], [], **style, markerfacecolor="white", label=typeset(name))
-            x, y, _ = columns(data.select(panel=_QUANTA, curve=name))
+            x, y, _ = columns(data.select(panel=QUANTA, curve=name))
             right.plot(x, y, **style, markerfacecolor="white")
             draw_curve(
-                right, data.select(panel=_QUANTA, curve=f"{name}, equal"), {**line_style(index), "linewidth": 0.5}
+                right, data.select(panel=QUANTA, curve=f"{name}, equal"), {**line_style(index), "linewidth": 0.5}
             )
-            x, y, _ = columns(data.select(panel=_QUANTA, curve=f"{name}: boundary at a kink"))
+            x, y, _ = columns(data.select(panel=QUANTA, curve=f"{name}: boundary at a kink"))
             right.plot(x, y, linestyle="none", marker=style["marker"], color=style["color"], zorder=3)
         left.set(xlabel="number of levels $k$", ylabel="gain over the best equal quanta (%)")
         left.set_ylim(bottom=min(0.0, left.get_ylim()[0]))

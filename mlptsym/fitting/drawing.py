@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym.figures.drawing import plain
-from mlptsym.figures.record import check_figure
+from mlptsym.figures.saving import check_figure
 from mlptsym.figures.style import figure_size, line_style, paper_style, point_style
 from mlptsym.fitting.fit import TraceFit, checked_fit, policy_in_words
 from mlptsym.fitting.laws import quantile_pairs

@@ -1,1 +1,1 @@
-"""Studies that figures and commands share: best quanta over ranges of parameters."""
+"""What figures, claims and commands show, computed as points of curves."""

@@ -20,12 +20,12 @@ import nbformat
 import mlptsym as mq
 from benchmarks.measure import Row
 from benchmarks.simulation import by_c, timed
-from mlptsym.figures.base_load import at_load
-from mlptsym.figures.unequal import best_quanta
 from mlptsym.runtime.parameters import read_parameters
 from mlptsym.runtime.plan import FigureTask, find_notebooks, notebook_folder, plan_figures
 from mlptsym.runtime.runner import run_figures, run_tasks
 from mlptsym.simulation.traces import draw_trace
+from mlptsym.studies.loads import at_load
+from mlptsym.studies.unequal import best_quanta
 
 ROUNDS = 5
 

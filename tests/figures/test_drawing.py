@@ -31,18 +31,15 @@ from mlptsym import (
     two_level_terms,
 )
 from mlptsym.figures import FigureData, line_style, paper_style, point_style
-from mlptsym.figures.arrivals import draw_arrivals, response_by_arrival_rate
-from mlptsym.figures.crossings import crossings, draw_hazard_crossings, hazard_crossings
+from mlptsym.figures.arrivals import draw_arrivals
+from mlptsym.figures.crossings import draw_hazard_crossings
 from mlptsym.figures.drawing import columns, draw_curve, draw_points, draw_threshold, empty_figure, typeset
-from mlptsym.figures.quanta import (
-    CEILING,
-    draw_quanta,
-    level_name,
-    optima_by_quantum,
-    simulation_by_quantum,
-    theory_by_quantum,
-)
-from mlptsym.figures.schematic import draw_schematic, job_on_server
+from mlptsym.figures.quanta import draw_quanta
+from mlptsym.figures.schematic import draw_schematic
+from mlptsym.studies.arrivals import response_by_arrival_rate
+from mlptsym.studies.crossings import crossings, hazard_crossings
+from mlptsym.studies.one_job import job_on_server
+from mlptsym.studies.quanta import CEILING, level_name, optima_by_quantum, simulation_by_quantum, theory_by_quantum
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,8 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlptsym.figures.record import COLUMNS, KINDS, FigureData, FigureRow, read_figure_data, save_figure
+from mlptsym.figures.saving import save_figure
 from mlptsym.figures.style import curve_style, figure_size, line_style, paper_parameters, paper_style, point_style
+from mlptsym.studies.data import COLUMNS, KINDS, FigureData, FigureRow, read_figure_data
 from mlptsym.validation import ParameterError
 
 # Style ---------------------------------------------------------------------------------------------------------------

@@ -24,10 +24,11 @@ from scipy import stats
 
 from mlptsym import FCFS, MLPT, LogNormal, Queue, mean_response_time
 from mlptsym.figures import FigureData, read_figure_data, save_figure
-from mlptsym.figures.quanta import draw_quanta, level_name
+from mlptsym.figures.quanta import draw_quanta
 from mlptsym.runtime import plan
 from mlptsym.runtime.parameters import OUTPUT_FOLDER, read_parameters
 from mlptsym.simulation.simulate import simulate_many
+from mlptsym.studies.quanta import level_name
 
 NOTEBOOKS = plan.find_notebooks(plan.notebook_folder())
 FIGURES = plan.notebook_folder().parent / "figures"

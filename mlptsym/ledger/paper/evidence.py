@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.figures.base_load import at_load
-from mlptsym.figures.parameter_sweeps import ParameterSweep
 from mlptsym.laws.base import SizeLaw
 from mlptsym.ledger.paper.parameters import PAPER
 from mlptsym.numeric.gittins.capped import CappedGittins
@@ -27,6 +25,8 @@ from mlptsym.numeric.optimal.optimum import Optimum, optimal_quantum, rule_of_th
 from mlptsym.simulation.simulate import SimulationResult, simulate_many
 from mlptsym.simulation.traces import draw_trace
 from mlptsym.studies.best_quanta import Found
+from mlptsym.studies.loads import at_load
+from mlptsym.studies.parameter_sweeps import ParameterSweep
 from mlptsym.sweeps import parallel
 
 LEVELS = (2, math.inf)

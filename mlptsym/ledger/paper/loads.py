@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from mlptsym.figures.base_load import at_load, best_name, capped_name
 from mlptsym.ledger.paper.evidence import LEVELS, LOADS, PREEMPTIONS, Estimate, Evidence
 from mlptsym.ledger.paper.verdicts import REPRODUCED, Finding, PaperClaim
 from mlptsym.numeric.mean.response import solve
 from mlptsym.numeric.model.policies import FCFS, MLPT
+from mlptsym.studies.loads import at_load, best_name, capped_name
 
 NO_FORMULA = "none: Capped Gittins has no formula"
 

@@ -7,13 +7,13 @@ import math
 from dataclasses import replace
 from functools import partial
 
-from mlptsym.figures.base_load import at_load, capped_name
 from mlptsym.laws.exponential import Exponential
 from mlptsym.laws.log_normal import LogNormal
 from mlptsym.ledger.paper.evidence import LEVELS, LOADS, PREEMPTIONS, VARIED, Estimate, Evidence, level_name
 from mlptsym.ledger.paper.verdicts import NOT_REPRODUCED, REPRODUCED, WITHIN_ERROR, Finding, PaperClaim, judged
 from mlptsym.numeric.mean.response import solve
 from mlptsym.numeric.model.policies import FCFS, MLPT
+from mlptsym.studies.loads import at_load, capped_name
 
 PRINTED_GAINS: tuple[tuple[float, str, float, float], ...] = (
     (6, "2", 21.7, 24.0),

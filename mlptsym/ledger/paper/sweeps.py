@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from mlptsym.figures.parameter_sweeps import ParameterSweep
 from mlptsym.ledger.paper.evidence import LEVELS, VARIED, Evidence, holding, level_name, monotone
 from mlptsym.ledger.paper.verdicts import REPRODUCED, Finding, PaperClaim
 from mlptsym.studies.best_quanta import plateaus
+from mlptsym.studies.parameter_sweeps import ParameterSweep
 
 AN_ARGMIN = "none: an argument of a minimum, around which simulated means differ by less than their error"
 Ranges = tuple[tuple[float, float], ...]

@@ -20,9 +20,10 @@ from mlptsym import (
     simulate,
 )
 from mlptsym.figures import FigureData, read_figure_data
-from mlptsym.figures.base_load import at_load, best_name, draw_loads, simulation_by_load, theory_by_load
+from mlptsym.figures.loads import draw_loads
 from mlptsym.numeric.optimal.optimum import optimal_quantum
 from mlptsym.runtime import plan
+from mlptsym.studies.loads import at_load, best_name, simulation_by_load, theory_by_load
 
 LAW = LogNormal(5, 0.9)
 QUEUE = Queue(LAW, 0.001, 6 * LAW.mean, slowdown_factor=0.39, preemption_cost=0.1)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import mlptsym as mq
-from mlptsym.figures.percentiles import _vertex, draw_percentiles, percentile_name, percentiles_by_quantum
+from mlptsym.figures.percentiles import draw_percentiles
+from mlptsym.studies.percentiles import _vertex, percentile_name, percentiles_by_quantum
 
 QUEUE = mq.Queue(mq.Exponential(1.0), 0.5, 2.0, 0.5, 0.2)
 

@@ -10,17 +10,12 @@ import pytest
 
 from mlptsym import MLPT, LogNormal, ParameterError, Queue, mean_response_time, parallel, rule_of_thumb
 from mlptsym.figures import read_figure_data
-from mlptsym.figures.parameter_sweeps import (
-    ParameterSweep,
-    best_quanta_by_parameter,
-    draw_best_quanta,
-    draw_plateaus,
-    plateaus_by_threshold,
-)
+from mlptsym.figures.parameter_sweeps import draw_best_quanta, draw_plateaus
 from mlptsym.numeric.mean.gradient import quantum_slopes
 from mlptsym.numeric.optimal.optimum import optimal_quantum
 from mlptsym.runtime import plan
 from mlptsym.studies.best_quanta import Found, best_quanta, jumps, piece, plateaus, rules_of_thumb
+from mlptsym.studies.parameter_sweeps import ParameterSweep, best_quanta_by_parameter, plateaus_by_threshold
 
 FIGURES = plan.notebook_folder().parent / "figures"
 LAW = LogNormal(5, 0.9)

@@ -1,8 +1,4 @@
-"""What a figure shows, as data, and the files that hold it.
-
-Every figure is saved four times, as ``.svg``, ``.pdf``, ``.png`` and as the ``.csv`` of its points.  The same figure
-gives the same bytes at every run, and a file appears under its name only when it is whole.
-"""
+"""What a figure shows, as data: every point with its panel and curve, written as ``.csv`` in full precision."""
 
 from __future__ import annotations
 
@@ -10,50 +6,18 @@ import csv
 import io
 import math
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
 from mlptsym import validation
-from mlptsym.files import write_whole
-from mlptsym.validation import MOST_POINTS, ParameterError, choice, number, numbers, refuse
+from mlptsym.validation import LARGEST, MOST_POINTS, ParameterError, choice, number, numbers, refuse
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = [
-    "COLUMNS",
-    "KINDS",
-    "FigureData",
-    "FigureRow",
-    "check_figure",
-    "read_figure_data",
-    "save_figure",
-]
+__all__ = ["COLUMNS", "KINDS", "FigureData", "FigureRow", "checked_data", "read_figure_data"]
 
 COLUMNS = ("panel", "curve", "kind", "x", "y", "standard_error")
 KINDS = ("theory", "simulation", "marker")
-
-# Dates and versions would make the bytes differ from run to run and from one release of matplotlib to the next.
-_METADATA: Mapping[str, Mapping[str, None]] = MappingProxyType(
-    {
-        "png": {"Software": None},  # first, while what the layout has found out about the same texts is at hand
-        "svg": {"Date": None, "Creator": None},
-        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-    }
-)
-
-# In two thirds of the time of zlib's usual level, for a tenth of the size.
-_OPTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType({"png": {"pil_kwargs": {"compress_level": 3}}})
-
-# Whoever looks at an SVG may not have the font it was set in: these have nearly the same widths.
-_SIMILAR_FONTS = b"'STIXGeneral', 'STIX Two Text', 'Times New Roman', 'Liberation Serif', Times, serif"
 
 
 @dataclass(frozen=True)
@@ -191,6 +155,21 @@ def _column(name: str, values: object) -> float | tuple[float, ...]:
     return numbers(name, items, infinite=True, minimum_length=0, maximum_length=10 * MOST_POINTS)
 
 
+def checked_data(data: object, source: str, is_whole: Callable[[FigureData], bool]) -> FigureData:
+    """Data for what is made of them, if they are those that a function of name ``source`` returns.
+
+    Raises
+    ------
+    ParameterError
+        If they are no figure data, a number is beyond 1e30 (y may be ``inf``), or they are not whole.
+    """
+    found = validation.instance("data", data, FigureData, f"what {source} returns")
+    numbers = [(row.x, 0.0 if row.y == math.inf else row.y, row.standard_error or 0.0) for row in found.rows]
+    if any(abs(value) > LARGEST for row in numbers for value in row) or not is_whole(found):
+        refuse("data", data, f"what {source} returns")
+    return found
+
+
 def read_figure_data(path: str | os.PathLike[str]) -> FigureData:
     """The data of a figure, as `save_figure` wrote them.
 
@@ -246,83 +225,3 @@ def _written(name: str, text: str) -> float | None:
     if math.isnan(value):
         refuse(name, text, "a number")
     return value
-
-
-def save_figure(figure: Figure, data: FigureData, name: str, folder: str | os.PathLike[str]) -> dict[str, Path]:
-    """Write a figure and its data, each file whole or not at all.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The picture.
-    data : FigureData
-        Its points.
-    name : str
-        Name of the files, without suffix: letters, digits, ``_``, ``-`` and ``.``.
-    folder : path
-        Where they go; made if it is missing.
-
-    Returns
-    -------
-    dict of str to pathlib.Path
-        The files by kind: ``"svg"``, ``"pdf"``, ``"png"`` (300 dots per inch) and ``"csv"``.
-
-    Raises
-    ------
-    ParameterError
-        If the name cannot name a file, or the folder cannot be made or written.
-    """
-    from mlptsym.figures.style import paper_style
-
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", _text("name", name)):
-        refuse("name", name, "a file name of letters, digits, '_', '-' and '.'")
-    check_figure(figure)
-    validation.instance("data", data, FigureData, "a FigureData")
-    contents = {"csv": data.to_csv().encode()}
-    with paper_style(), _laid_out(figure):
-        for kind, metadata in _METADATA.items():
-            picture = io.BytesIO()
-            figure.savefig(picture, format=kind, metadata=dict(metadata), **_OPTIONS.get(kind, {}))
-            contents[kind] = picture.getvalue()
-    contents["svg"] = contents["svg"].replace(b"'STIXGeneral'", _SIMILAR_FONTS)
-    target = validation.path("folder", folder, "the name of a folder")
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        return {kind: write_whole(target / f"{name}.{kind}", contents[kind]) for kind in (*_METADATA, "csv")}
-    except OSError as error:
-        raise ParameterError("folder", str(folder), f"a folder that can be written ({error.strerror})") from error
-
-
-@contextmanager
-def _laid_out(figure: Figure) -> Iterator[None]:
-    """Context in which a figure keeps the layout of its PNG: with its engine it is drawn twice for each format.
-
-    The canvas of the PNG serves the layout too, so that texts are measured once for both.
-    """
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    engine, canvas = figure.get_layout_engine(), figure.canvas
-    FigureCanvasAgg(figure)
-    try:
-        if engine is not None:
-            usual, figure.dpi = figure.dpi, mpl.rcParams["savefig.dpi"]
-            try:
-                engine.execute(figure)
-            finally:
-                figure.dpi = usual
-        with mpl.rc_context({"figure.constrained_layout.use": False}):  # the engine of a figure that has none
-            figure.set_layout_engine(None)
-            try:
-                yield
-            finally:
-                figure.set_layout_engine(engine)
-    finally:
-        figure.set_canvas(canvas)
-
-
-def check_figure(figure: object) -> None:
-    """Refuse what matplotlib has not drawn."""
-    from matplotlib.figure import Figure
-
-    validation.instance("figure", figure, Figure, "a matplotlib figure")

@@ -1,0 +1,57 @@
+"""Mean response time of FCFS against the arrival rate, up to the limit of stability, figure 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mlptsym import validation
+from mlptsym.compile import compiled
+from mlptsym.numeric.mean.response import mean_response_time
+from mlptsym.numeric.model.policies import FCFS
+from mlptsym.numeric.model.queue import Queue
+from mlptsym.studies.data import FigureData
+
+if TYPE_CHECKING:
+    pass
+
+
+__all__ = ["response_by_arrival_rate"]
+
+_SMALLEST_LOAD = 1e-6
+
+_SMALLEST_MARGIN = 1e-3
+
+
+def response_by_arrival_rate(queues: Mapping[str, Queue], points: int = 200) -> FigureData:
+    """Pollaczek–Khinchine mean response time against λ, with the stability limit 1/E[S] of lemma 3.1.
+
+    Parameters
+    ----------
+    queues : mapping of str to Queue
+        By name of the curve; their own arrival rates are not used.
+    points : int
+        Number of arrival rates for each curve; 1 − ρ₀ falls from 1 to 0.001 in equal ratios.
+
+    Returns
+    -------
+    FigureData
+        The curves, and for each a marker at its limit, where the mean is ``inf``.
+    """
+    loads = 1 - np.geomspace(1, _SMALLEST_MARGIN, validation.points("points", points))
+    loads[0] = _SMALLEST_LOAD
+    data = FigureData()
+    for name, queue in validation.mapping("queues", queues, "a mapping of names to queues").items():
+        validation.instance("queues", queue, Queue, "a mapping of names to queues")
+        limit = 1 / queue.mean_service_time
+        rates = limit * loads
+        # in one call, after the theory had its say on whether it can be told at the highest rate
+        mean_response_time(replace(queue, arrival_rate=float(rates[-1])), FCFS())
+        (times,) = compiled("mlptsym.symbolic.mean.response:pollaczek_khinchine_formula")(
+            arrival_rate=rates, mean=queue.mean_service_time, second=queue.service_moment(2)
+        )
+        data = data.with_curve("", name, "theory", rates, times).with_curve("", name, "marker", limit, np.inf)
+    return data
