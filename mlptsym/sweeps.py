@@ -37,13 +37,7 @@ _SENDABLE = "one whose arguments and results can be sent from process to process
 
 
 class ClusterLostError(RuntimeError):
-    """The cluster gave up on a calculation, or is gone.
-
-    Parameters
-    ----------
-    reason : str
-        Dask's name for it.
-    """
+    """The cluster gave up on a calculation, or is gone; Dask's name for it is the reason."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -95,13 +89,7 @@ def parallel(jobs: int | None = None, *, dask: str | None = None) -> Iterator[No
 
 
 def scheduler_address(dask: object) -> str:
-    """A text that can be the address of a scheduler; whether one answers there shows later.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    """
+    """A text that can be the address of a scheduler; whether one answers there shows later."""
     if not re.fullmatch(r"[a-z]+://[!-~]+:\d+", instance("dask", dask, str, SCHEDULER)):
         refuse("dask", dask, SCHEDULER)
     return str(dask)
@@ -179,13 +167,7 @@ def _cluster() -> Any:
 
 
 def on_cluster() -> bool:
-    """Whether sweeps run in other places than this machine's processors, with nothing shared but what is handed over.
-
-    Examples
-    --------
-    >>> on_cluster()
-    False
-    """
+    """Whether sweeps run on other machines, with nothing shared but what is handed over."""
     return _cluster() is not None
 
 
@@ -234,25 +216,10 @@ def sweep(function: Callable[[Item], Result], items: Iterable[Item], *, threads:
 def sweep_as_completed(
     function: Callable[[Item], Result], items: Iterable[Item], *, threads: bool = False, jobs: int | None = None
 ) -> Iterator[tuple[int, Result]]:
-    """Place and result of every item, as they become ready.
+    """Place and result of every item, as they become ready: see `sweep`, which has the errors too.
 
-    Parameters
-    ----------
-    function, items, threads
-        As for `sweep`.  An item is taken when there is room to work on it, and not before.
-    jobs : int, optional
-        How many at once at most; what `parallel` says when left out.
-
-    Yields
-    ------
-    tuple of int and result
-
-    Raises
-    ------
-    ParameterError
-        If an argument or a result cannot be sent from one process to another.
-    ClusterLostError
-        If the cluster gives up or is gone.
+    An item is taken when there is room to work on it, and not before: at most ``jobs`` at once, or what `parallel`
+    says.
     """
     numbered = enumerate(items)
     client = _cluster()

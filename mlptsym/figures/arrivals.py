@@ -17,19 +17,7 @@ __all__ = ["draw_arrivals"]
 
 
 def draw_arrivals(data: FigureData, highest: float) -> Figure:
-    """Draw the data of `response_by_arrival_rate`.
-
-    Parameters
-    ----------
-    data : FigureData
-    highest : float
-        Upper end of the (logarithmic) axis of the mean response time, > 0.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Dashed verticals stand at the limits of stability.
-    """
+    """Draw the data of `response_by_arrival_rate`, up to the mean ``highest``, with dashed verticals at the limits."""
     from matplotlib.ticker import MaxNLocator
 
     data = checked_data(data, "response_by_arrival_rate", _is_whole)

@@ -39,17 +39,7 @@ _MARKS: Mapping[str, Mapping[str, Any]] = {
 def draw_hazard_crossings(data: FigureData, mean_size: float, thresholds: Mapping[str, float]) -> Figure:
     """Draw the data of `hazard_crossings`, one panel beside the other.
 
-    Parameters
-    ----------
-    data : FigureData
-    mean_size : float
-        E[L], for the axis on top.
-    thresholds : mapping of str to float
-        ℓ_C by panel.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``mean_size`` is E[L], for the axis on top, and ``thresholds`` are the ℓ_C by panel.
     """
     data = checked_data(data, "hazard_crossings", _is_whole)
     mean_size = validation.magnitude("mean_size", mean_size)

@@ -78,19 +78,7 @@ def _glyphs() -> frozenset[int]:
 def empty_figure(width: str, height: float, panels: int = 1, **layout: Any) -> tuple[Figure, list[Axes]]:
     """A figure with panels side by side, made without pyplot, so that no window and no list of figures is involved.
 
-    Parameters
-    ----------
-    width, height
-        As in `figure_size`.
-    panels : int
-        Number of axes in a row.
-    **layout
-        As in `matplotlib.figure.Figure.subplots`.
-
-    Returns
-    -------
-    figure, axes
-        The axes from left to right.
+    Width and height are those of `figure_size`, ``layout`` is that of `matplotlib.figure.Figure.subplots`.
     """
     from matplotlib.figure import Figure
 

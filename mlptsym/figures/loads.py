@@ -23,16 +23,9 @@ ARROW: Mapping[str, Any] = {"linestyle": "none", "marker": r"$\uparrow$", "marke
 def draw_loads(data: FigureData) -> Figure:
     """Draw the data of `theory_by_load` and `simulation_by_load` together.
 
-    Parameters
-    ----------
-    data : FigureData
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Lines are theory, points with error bars of one standard error simulation; points of a policy that has no
-        theory are joined by thin lines, for the eye.  An arrow at the upper edge stands where a policy is unstable,
-        several of them side by side.
+    Lines are theory, points with error bars of one standard error simulation; points of a policy that has no theory
+    are joined by thin lines, for the eye.  An arrow at the upper edge stands where a policy is unstable, several side
+    by side.
     """
     data = checked_data(data, "theory_by_load", lambda found: all(row.y > 0 for row in found.rows))
     with paper_style():

@@ -33,18 +33,7 @@ _GREY = "#8c8c8c"
 
 
 def draw_best_quanta(data: FigureData, sweeps: Mapping[str, ParameterSweep]) -> Figure:
-    """Draw the data of `best_quanta_by_parameter`: the first panel on the left, the others in two rows beside it.
-
-    Parameters
-    ----------
-    data : FigureData
-    sweeps : mapping of str to ParameterSweep
-        As they were computed for: five, by panel.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw the data of `best_quanta_by_parameter` for five sweeps: the first on the left, the others beside it."""
     from matplotlib.figure import Figure
 
     data = checked_data(data, "best_quanta_by_parameter", lambda found: bool(found.select(kind="theory")))
@@ -97,17 +86,7 @@ def _draw_parts(axes: Axes, sweep: ParameterSweep, *, named: bool) -> None:
 
 
 def draw_plateaus(data: FigureData) -> Figure:
-    """Draw the data of `plateaus_by_threshold`, θ* on the left and ℓ_C/θ* on the right.
-
-    Parameters
-    ----------
-    data : FigureData
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        On the plateaus the lines are thick.
-    """
+    """Draw the data of `plateaus_by_threshold`, θ* on the left and ℓ_C/θ* on the right; on plateaus lines are thick."""
     data = checked_data(data, "plateaus_by_threshold", _is_whole)
     with paper_style():
         figure, (left, right) = empty_figure("page", 3.0, 2)

@@ -38,18 +38,7 @@ _MARKS: Mapping[str, Mapping[str, Any]] = {
 
 
 def draw_percentiles(data: FigureData, queue: Queue) -> Figure:
-    """Draw the data of `percentiles_by_quantum`, one panel for each percentile.
-
-    Parameters
-    ----------
-    data : FigureData
-    queue : Queue
-        The queue they were computed for, for its ℓ_C and E[L].
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw the data of `percentiles_by_quantum`, one panel for each percentile; ℓ_C and E[L] are those of the queue."""
     data = checked_data(data, "percentiles_by_quantum for two or more quanta", _is_whole)
     validation.instance("queue", queue, Queue, "a Queue")
     with paper_style():

@@ -37,16 +37,7 @@ _MARKS: Mapping[str, Mapping[str, Any]] = {
 def draw_quanta(data: FigureData, queue: Queue) -> Figure:
     """Draw the data of `theory_by_quantum`, `simulation_by_quantum` and `optima_by_quantum` together.
 
-    Parameters
-    ----------
-    data : FigureData
-    queue : Queue
-        The queue they were computed for, for its ℓ_C and E[L].
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Lines are theory, points with error bars of one standard error simulation.
+    Lines are theory, points with error bars of one standard error simulation; ℓ_C and E[L] are those of the queue.
     """
     data = checked_data(data, "theory_by_quantum", _is_whole)
     validation.instance("queue", queue, Queue, "a Queue")

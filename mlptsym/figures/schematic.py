@@ -27,17 +27,7 @@ _BLACK_LINE: Mapping[str, Any] = {"color": "black", "linestyle": "-", "linewidth
 
 
 def draw_schematic(data: FigureData) -> Figure:
-    """Draw the queue with its levels, and beside it the data of `job_on_server`.
-
-    Parameters
-    ----------
-    data : FigureData
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Three panels: the queue, memory against attained service, service rate against attained service.
-    """
+    """Draw the queue with its levels, and the data of `job_on_server` against attained service."""
     from matplotlib.figure import Figure
 
     data = checked_data(data, "job_on_server", _is_whole)

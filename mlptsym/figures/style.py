@@ -46,11 +46,6 @@ _MARKERS = ("o", "s", "^", "D", "v", "P")
 def paper_parameters() -> dict[str, Any]:
     """Matplotlib's ``rcParams`` of the paper style; what is not named here keeps matplotlib's own default.
 
-    Returns
-    -------
-    dict
-        A new dictionary at every call.
-
     Examples
     --------
     >>> paper_parameters()["font.size"]
@@ -116,14 +111,9 @@ def _cycle() -> Any:
 
 
 def paper_style() -> AbstractContextManager[None]:
-    """Context in which figures are made and saved in the paper's style.
+    """Context in which figures are made and saved in the paper's style, ``with paper_style(): …``.
 
     The user's own matplotlib settings count for nothing inside and are back afterwards.
-
-    Returns
-    -------
-    context manager
-        To be used as ``with paper_style(): …``.
 
     Examples
     --------
@@ -141,19 +131,7 @@ def paper_style() -> AbstractContextManager[None]:
 
 
 def figure_size(width: str = "column", height: float | None = None) -> tuple[float, float]:
-    """Size of a figure that fills one column or both.
-
-    Parameters
-    ----------
-    width : {"column", "page"}
-        One column (3.4 in) or both (7 in).
-    height : float, optional
-        Height in inches; 0.7 of a column's width when left out.
-
-    Returns
-    -------
-    tuple of float
-        Width and height in inches.
+    """Width and height, in inches, of a figure that fills one column (3.4 in) or both, ``"page"`` (7 in).
 
     Examples
     --------
@@ -165,25 +143,10 @@ def figure_size(width: str = "column", height: float | None = None) -> tuple[flo
 
 
 def curve_style(index: int) -> dict[str, Any]:
-    """Colour, line style and marker of a figure's curve.
+    """Colour, line style and marker of a figure's curve of a number from 0, as `matplotlib.axes.Axes.plot` takes them.
 
     Six colours that differ in lightness, each with a line style and a marker of its own; beyond six, colours come again
     with other line styles and markers, so that the first 36 curves all differ.
-
-    Parameters
-    ----------
-    index : int
-        The curve's number, from 0.
-
-    Returns
-    -------
-    dict
-        ``color``, ``linestyle`` and ``marker``, as `matplotlib.axes.Axes.plot` takes them.
-
-    Raises
-    ------
-    ParameterError
-        If the index is negative or not whole.
 
     Examples
     --------
@@ -196,22 +159,10 @@ def curve_style(index: int) -> dict[str, Any]:
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Style of a curve drawn as a line without markers (theory).
-
-    Examples
-    --------
-    >>> line_style(0)
-    {'color': '#000000', 'linestyle': '-', 'marker': 'none'}
-    """
+    """Style of a curve drawn as a line without markers (theory)."""
     return curve_style(index) | {"marker": "none"}
 
 
 def point_style(index: int) -> dict[str, Any]:
-    """Style of the same curve drawn as hollow points without a line (simulation).
-
-    Examples
-    --------
-    >>> point_style(0)
-    {'color': '#000000', 'linestyle': 'none', 'marker': 'o', 'markerfacecolor': 'white'}
-    """
+    """Style of the same curve drawn as hollow points without a line (simulation)."""
     return curve_style(index) | {"linestyle": "none", "markerfacecolor": "white"}

@@ -40,19 +40,7 @@ _LONGEST_LIST = 100_000  # characters
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a notebook.
-
-    Attributes
-    ----------
-    name : str
-        As in the notebook.
-    type : {"float", "int", "str", "bool", "list[float]", "list[int]", "list[str]", "list[bool]"}
-        A ``float`` may be infinite.
-    default : float, int, str, bool or list
-        The value when none is given.
-    description : str
-        The comment beside it: meaning and unit.
-    """
+    """One parameter of a notebook, its type one of `TYPES`, and the comment beside it: meaning and unit."""
 
     name: str
     type: str
@@ -61,13 +49,7 @@ class Parameter:
 
 
 def read_notebook(path: Path) -> dict[str, Any]:
-    """The content of a notebook file, as the JSON it is.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be read or is no notebook.
-    """
+    """The content of a notebook file, as the JSON it is; a ParameterError if it cannot be read or is no notebook."""
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -79,15 +61,6 @@ def read_notebook(path: Path) -> dict[str, Any]:
 
 def read_parameters(path: Path) -> dict[str, Parameter]:
     """The parameters of a notebook, in the order of its ``parameters`` cell; none if it has no such cell.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The notebook.
-
-    Returns
-    -------
-    dict of str to Parameter
 
     Raises
     ------
@@ -238,16 +211,7 @@ _WORDS = {
 def check_value(parameter: Parameter, value: object) -> Any:
     """A value for a parameter as a plain ``float``, ``int``, ``bool``, ``str`` or list of these.
 
-    Parameters
-    ----------
-    parameter : Parameter
-        What the value is for.
-    value : object
-        Python and NumPy numbers and fractions; for lists also tuples, ranges and one-dimensional arrays.
-
-    Returns
-    -------
-    float, int, bool, str or list
+    Python and NumPy numbers and fractions will do; for lists also tuples, ranges and one-dimensional arrays.
 
     Raises
     ------
@@ -310,19 +274,9 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
 def parse_override(text: str, parameters: Mapping[str, Parameter], owner: str = "the notebook") -> tuple[str, Any]:
     """Name and value of a parameter given as ``name=value``.
 
-    Parameters
-    ----------
-    text : str
-        For a ``float`` a number or ``inf``; for an ``int`` a whole number; for a ``bool`` ``true`` or ``false``; for a
-        ``str`` the text as it stands; for lists a Python list such as ``[1, 2.5, inf]`` or ``['a', 'b']``.
-    parameters : mapping of str to Parameter
-        What can be set.
-    owner : str
-        Whose parameters they are, for the message.
-
-    Returns
-    -------
-    tuple of str and the value
+    A ``float`` is a number or ``inf``; an ``int`` a whole number; a ``bool`` ``true`` or ``false``; a ``str`` the text
+    as it stands; a list a Python list such as ``[1, 2.5, inf]`` or ``['a', 'b']``.  ``owner`` is whose parameters they
+    are.
 
     Raises
     ------
@@ -357,13 +311,7 @@ def parse_override(text: str, parameters: Mapping[str, Parameter], owner: str = 
 
 
 def known_parameter(name: str, parameters: Mapping[str, Parameter], owner: str = "the notebook") -> Parameter:
-    """The parameter of that name that a user may set.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, with those there are; or if it is the output folder.
-    """
+    """The parameter of that name, if a user may set it; a ParameterError that lists those there are if not."""
     if name == OUTPUT_FOLDER:
         refuse("parameter", name, "another one: the output folder is set by the command")
     if name not in parameters:

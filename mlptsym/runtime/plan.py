@@ -29,18 +29,8 @@ __all__ = ["FigureRun", "FigureTask", "find_notebooks", "notebook_folder", "plan
 class FigureTask:
     """A notebook to run, checked.
 
-    Attributes
-    ----------
-    name : str
-        The figure, such as ``fig06``.
-    source : pathlib.Path
-        Its notebook.
-    out : pathlib.Path
-        Where its files go.
-    parameters : mapping
-        What is set, beside the output folder.
-    cost : float
-        Relative duration, from the notebook's metadata (``{"mlptsym": {"cost": …}}``); the longest starts first.
+    ``parameters`` are what is set, beside the output folder; ``cost`` is a relative duration, from the notebook's
+    metadata (``{"mlptsym": {"cost": …}}``): the longest starts first.
     """
 
     name: str
@@ -52,20 +42,10 @@ class FigureTask:
 
 @dataclass(frozen=True)
 class FigureRun:
-    """How far a notebook has come.
+    """How far the notebook of a figure has come: "waiting", "running", "done" or "failed".
 
-    Attributes
-    ----------
-    name : str
-        The figure.
-    state : {"waiting", "running", "done", "failed"}
-        ``run_figures`` returns the last two.
-    seconds : float
-        Elapsed time.
-    notebook : pathlib.Path or None
-        The executed notebook; for a failed one ``NAME.failed.ipynb``, or None if it did not even start.
-    error : str or None
-        The last line of the error.
+    ``notebook`` is the executed one, for a failed one ``NAME.failed.ipynb``, or None if there is none; ``error`` is
+    the last line of the error.
     """
 
     name: str
@@ -128,11 +108,6 @@ def plan_figures(
         Values, or texts ``name=value``; each must be a parameter of every notebook that is to run.
     notebooks : pathlib.Path, optional
         The folder of the notebooks.
-
-    Returns
-    -------
-    tuple of FigureTask
-        In the order asked for.
 
     Raises
     ------

@@ -21,20 +21,7 @@ _STYLES = {"waiting": "dim", "running": "cyan", "done": "green", "failed": "bold
 def shown_progress(
     wanted: bool = True, console: Console | None = None
 ) -> Iterator[Callable[[Sequence[FigureRun]], None]]:
-    """A function that shows how far the notebooks have come, each time it is called.
-
-    Parameters
-    ----------
-    wanted : bool
-        Whether anything is shown at all.
-    console : rich.console.Console, optional
-        Where; standard output when left out.
-
-    Yields
-    ------
-    callable
-        To be called with the state of every notebook.
-    """
+    """A function that shows the state of every notebook each time it is called: on standard output, or not at all."""
     if not wanted:
         yield lambda _runs: None
         return

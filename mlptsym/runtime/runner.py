@@ -68,15 +68,8 @@ def run_tasks(
     """Run checked notebooks, at most ``jobs`` at once, the longest first.
 
     An interrupt (Ctrl-C) ends every kernel before it goes on as ``KeyboardInterrupt``.  Where interrupts do not arrive,
-    in threads, ``stop`` serves instead: it is asked many times a second, and once it says yes everything ends in the
-    same way.
-
-    Raises
-    ------
-    ParameterError
-        If ``jobs`` is no whole number from 1, or an output folder cannot be written.
-    CancelledError
-        If ``stop`` said yes.
+    in threads, ``stop`` serves instead: it is asked many times a second, and once it says yes everything ends, and
+    ``CancelledError`` is raised.
     """
     jobs = integer("jobs", jobs, at_least=1)
     for folder in {task.out for task in tasks}:

@@ -57,17 +57,7 @@ $body
 
 @dataclass(frozen=True)
 class Source:
-    """A notebook or a Markdown file that becomes a page.
-
-    Attributes
-    ----------
-    path : pathlib.Path
-        The file.
-    section : str
-        Its folder, a key of `SECTIONS`.
-    cells : sequence of dict
-        Its cells, in notebook format 4.
-    """
+    """A notebook or a Markdown file that becomes a page of a section; its cells are in notebook format 4."""
 
     path: Path
     section: str
@@ -93,13 +83,7 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def find_sources(root: Path) -> tuple[Source, ...]:
-    """What is to be shown: notebooks and Markdown pages of each section's folder, by name.
-
-    Raises
-    ------
-    ParameterError
-        If a folder is missing or holds no notebook.
-    """
+    """Notebooks and Markdown pages of each section's folder, by name; a ParameterError if one has no notebook."""
     sources: list[Source] = []
     for section in SECTIONS:
         folder = path("root", root, "a folder") / section

@@ -29,17 +29,8 @@ _SMALLEST_MARGIN = 1e-3
 def response_by_arrival_rate(queues: Mapping[str, Queue], points: int = 200) -> FigureData:
     """Pollaczek–Khinchine mean response time against λ, with the stability limit 1/E[S] of lemma 3.1.
 
-    Parameters
-    ----------
-    queues : mapping of str to Queue
-        By name of the curve; their own arrival rates are not used.
-    points : int
-        Number of arrival rates for each curve; 1 − ρ₀ falls from 1 to 0.001 in equal ratios.
-
-    Returns
-    -------
-    FigureData
-        The curves, and for each a marker at its limit, where the mean is ``inf``.
+    The queues are given by name of the curve; their own arrival rates are not used.  Along a curve 1 − ρ₀ falls from 1
+    to 0.001 in equal ratios.  A marker stands at each limit, where the mean is ``inf``.
     """
     loads = 1 - np.geomspace(1, _SMALLEST_MARGIN, validation.points("points", points))
     loads[0] = _SMALLEST_LOAD

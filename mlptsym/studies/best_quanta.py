@@ -37,15 +37,8 @@ QueueAt = Callable[[float], Queue]
 class Found:
     """The best quantum at one value of the parameter.
 
-    Attributes
-    ----------
-    parameter : float
-        The value.
-    threshold : float
-        ℓ_C, of which θ* is a whole part at the kinks; 0 if there is no slowdown.
-    best : Optimum
-    meeting : bool
-        Whether two pieces of the curve meet here.
+    ``threshold`` is ℓ_C, of which θ* is a whole part at the kinks, 0 if there is no slowdown; ``meeting`` tells
+    whether two pieces of the curve meet here.
     """
 
     parameter: float
@@ -251,21 +244,7 @@ def _checked(found: Sequence[Found]) -> Sequence[Found]:
 def rules_of_thumb(
     queue_at: QueueAt, levels: float, parameters: Iterable[float]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """θ̂ against a parameter; where it jumps between eqs. (31) and (32), the parameter comes twice.
-
-    Parameters
-    ----------
-    queue_at : callable
-        The queue for a value of the parameter.
-    levels : int or inf
-        k.
-    parameters : iterable of float
-        In order.
-
-    Returns
-    -------
-    parameters, quanta : tuple of float
-    """
+    """θ̂ against a parameter, in order; where it jumps between eqs. (31) and (32), the parameter comes twice."""
     places: list[float] = []
     quanta: list[float] = []
     last: tuple[float, bool] | None = None

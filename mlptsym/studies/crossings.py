@@ -32,14 +32,8 @@ GRID = 600
 class Crossing:
     """A place where A/B crosses h_L, and so a stationary point or a kink of E[T].
 
-    Attributes
-    ----------
-    size : float
-        x, in units of work.
-    hazard : float
-        h_L(x), the height of the crossing.
-    kind : {"minimum", "maximum", "jump minimum"}
-        From below to above, from above to below, or from below to above by the jump at ℓ_C.
+    Its ``size`` x is in units of work; ``hazard`` is h_L(x), its height.  A ``kind`` is "minimum" (from below to
+    above), "maximum" (from above to below) or "jump minimum" (from below to above by the jump at ℓ_C).
     """
 
     size: float
@@ -52,16 +46,6 @@ def crossings(queue: Queue, longest: float) -> tuple[Crossing, ...]:
 
     T′ has the sign of A/B − h_L.  Its zeros on either side of ℓ_C are searched on a grid and then solved for; at ℓ_C
     the signs of the one-sided derivatives tell.  Where a range of unstable sizes begins or ends nothing is crossed.
-
-    Parameters
-    ----------
-    queue : Queue
-    longest : float
-        Sizes beyond are not searched, from 1e-30 to 1e30.
-
-    Returns
-    -------
-    tuple of Crossing
 
     Examples
     --------
@@ -103,21 +87,10 @@ def _smooth_crossings(queue: Queue, low: float, high: float) -> tuple[Crossing, 
 def hazard_crossings(panels: Mapping[str, Mapping[str, Queue]], longest: float, points: int = 150) -> FigureData:
     """A/B of several queues and the hazard rate of their size law against x, with every crossing.
 
-    Parameters
-    ----------
-    panels : mapping of str to mapping of str to Queue
-        The queues by panel and by label; those of one panel have one size law.
-    longest : float
-        End of the curves, in units of work, from 1e-30 to 1e30.
-    points : int
-        Number of points on each side of ℓ_C.
-
-    Returns
-    -------
-    FigureData
-        The curve ``h_L`` and one curve for each label, in which ℓ_C comes twice where A/B jumps, with the limits from
-        the left and from the right; A/B is ``inf`` where the queue is unstable.  Markers are called after the curve
-        and the kind of the crossing, as in ``A/B: jump minimum``.
+    The queues are given by panel and by label; those of one panel have one size law.  There are ``points`` on each
+    side of ℓ_C, up to ``longest``, in units of work.  The curve of a label has ℓ_C twice where A/B jumps, with the
+    limits from the left and from the right, and is ``inf`` where the queue is unstable.  Markers are called after the
+    curve and the kind of the crossing, as in ``A/B: jump minimum``.
     """
     data = FigureData()
     allowed = "a mapping of panels to mappings of labels to queues"

@@ -24,16 +24,9 @@ KINDS = ("theory", "simulation", "marker")
 class FigureRow:
     """One point of a figure.
 
-    Attributes
-    ----------
-    panel, curve : str
-        Where the point is drawn.
-    kind : {"theory", "simulation", "marker"}
-        A point of a theory line, of a simulation, or a marked place.
-    x, y : float
-        Coordinates in the units of the axes; infinite where the quantity is, never NaN.
-    standard_error : float or None
-        Of y over the simulation's replications; None where there is none.
+    ``panel`` and ``curve`` say where it is drawn; a ``kind`` is "theory", "simulation" or "marker".  ``x`` and ``y``
+    are in the units of the axes, infinite where the quantity is, never NaN; ``standard_error`` is that of y over the
+    simulation's replications, or None.
     """
 
     panel: str
@@ -78,22 +71,7 @@ class FigureData:
     def with_curve(
         self, panel: str, curve: str, kind: str, x: object, y: object, *, standard_error: object = None
     ) -> FigureData:
-        """The same data with the points of one more curve.
-
-        Parameters
-        ----------
-        panel, curve : str
-            Where the points are drawn, and the curve's label.
-        kind : {"theory", "simulation", "marker"}
-            What the points are.
-        x, y : float or sequence of float
-            Coordinates, of one length; a single number stands for all points.
-        standard_error : float or sequence of float, optional
-            Standard errors of y.
-
-        Returns
-        -------
-        FigureData
+        """The same data with the points of one more curve, of one of `KINDS`; a single number stands for all points.
 
         Raises
         ------
@@ -171,17 +149,7 @@ def checked_data(data: object, source: str, is_whole: Callable[[FigureData], boo
 
 
 def read_figure_data(path: str | os.PathLike[str]) -> FigureData:
-    """The data of a figure, as `save_figure` wrote them.
-
-    Parameters
-    ----------
-    path : path
-        A ``.csv`` file.
-
-    Returns
-    -------
-    FigureData
-        Equal, bit by bit, to the data that were saved.
+    """The data of a ``.csv`` file that `save_figure` wrote, equal to those that were saved bit by bit.
 
     Raises
     ------

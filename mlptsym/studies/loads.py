@@ -25,14 +25,7 @@ LEFT_OUT = "left out, unstable"
 
 
 def at_load(queue: Queue, load: float) -> Queue:
-    """The same queue with the arrival rate that gives a base load.
-
-    Parameters
-    ----------
-    queue : Queue
-        Its arrival rate is not used.
-    load : float
-        ρ₀ = λE[S], > 0; from one on that of the queue is not below one by a rounding.
+    """The same queue with the arrival rate that gives a base load ρ₀ = λE[S], which from one on is not below one.
 
     Raises
     ------
@@ -72,21 +65,9 @@ def capped_name(preemptions: float) -> str:
 
 
 def theory_by_load(queue: Queue, loads: Sequence[float], levels: Sequence[float]) -> FigureData:
-    """E[T] of FCFS, and of MLPT with the best quantum for several k, against the base load.
+    """E[T] of FCFS, and of MLPT with the best quantum for several k, against the base load ρ₀.
 
-    Parameters
-    ----------
-    queue : Queue
-        Its arrival rate is not used.
-    loads : sequence of float
-        Values of ρ₀, each > 0.
-    levels : sequence of int or inf
-        The values of k.
-
-    Returns
-    -------
-    FigureData
-        Curves ``FCFS``, ``MLPT-(θ*, 2)``, …; ``inf`` from ρ₀ = 1 on.
+    Curves ``FCFS``, ``MLPT-(θ*, 2)``, …; ``inf`` from ρ₀ = 1 on.
     """
     chosen = validation.numbers("loads", loads, above=0, maximum_length=validation.MOST_POINTS)
     levels = validation.level_counts("levels", levels, at_least=2)
@@ -110,28 +91,10 @@ def simulation_by_load(
 ) -> FigureData:
     """Simulated mean response times of FCFS, MLPT with the best quantum and Capped Gittins, on the same traces.
 
-    An unstable policy has no mean response time, though every finite trace has one.  Where one is found to be
-    unstable — MLPT by its effective load, Capped Gittins by the measured load (`SimulationResult.stable`) — there is
-    no point.  Instead a marker with an infinite y says so, with the load in its name.
-
-    Parameters
-    ----------
-    queue : Queue
-        Its arrival rate is not used.
-    loads : sequence of float
-        Values of ρ₀, each > 0.
-    levels : sequence of int or inf
-        The values of k of MLPT; a k whose best quantum is that of FCFS is simulated as FCFS.
-    preemptions : sequence of int or inf
-        Preemptions of each job at most under Capped Gittins.
-    jobs, warmup, seeds, root_seed
-        As in `mlptsym.simulation.simulate.simulate`.
-
-    Returns
-    -------
-    FigureData
-        Curves as in `theory_by_load` and ``Capped Gittins(2)``, …; markers as in
-        ``Capped Gittins(3): left out, unstable, measured load 1.0204``.
+    An unstable policy has no mean response time, though every finite trace has one.  Where one is found to be unstable
+    — MLPT by its effective load, Capped Gittins by the measured load (`SimulationResult.stable`) — there is no point.
+    Instead a marker with an infinite y says so, as in ``Capped Gittins(3): left out, unstable, measured load 1.0204``.
+    A k whose best quantum is that of FCFS is simulated as FCFS.  The other arguments are those of `mlptsym.simulate`.
     """
     from mlptsym.simulation.simulate import simulate_many
 

@@ -20,22 +20,9 @@ __all__ = ["job_on_server"]
 def job_on_server(queue: Queue, size: float, quantum: float, points: int = 50) -> FigureData:
     """Memory and rate of service of one job against its time on the server, restore costs apart.
 
-    Parameters
-    ----------
-    queue : Queue
-        With a finite ℓ_C > 0.
-    size : float
-        The job's intrinsic size L, greater than ℓ_C.
-    quantum : float
-        Where it is preempted for the first time, in units of service time, > 0 and less than its service time.
-    points : int
-        Number of points on each side of ℓ_C.
-
-    Returns
-    -------
-    FigureData
-        Panels ``memory``, with g(a), and ``rate``, with the step from 1 to β at ℓ_C as two rows of one x, the limits
-        from the left and from the right.
+    The job's size is greater than ℓ_C; it is preempted for the first time at ``quantum``, in units of service time.
+    Panels are ``memory``, with g(a), and ``rate``, with the step from 1 to β at ℓ_C as two rows of one x; each has
+    ``points`` on either side of ℓ_C.
     """
     validation.instance("queue", queue, Queue, "a Queue")
     points = validation.points("points", points)

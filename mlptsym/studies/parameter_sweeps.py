@@ -40,16 +40,9 @@ HIGHEST = 13.0
 
 @dataclass(frozen=True)
 class ParameterSweep:
-    """A queue with one parameter that takes all values of a range.
+    """A queue with one parameter that takes all values from ``low`` to ``high``.
 
-    Parameters
-    ----------
-    queue : Queue
-        Its other parameters.
-    name : {"slowdown_threshold", "slowdown_factor", "preemption_cost"}
-        Which one; the threshold ℓ_C in units of the mean size E[L].
-    low, high : float
-        The range.
+    Its ``name`` is "slowdown_threshold" (ℓ_C, in units of the mean size E[L]), "slowdown_factor" or "preemption_cost".
 
     Raises
     ------
@@ -104,22 +97,10 @@ def _number(levels: float) -> str:
 def best_quanta_by_parameter(
     sweeps: Mapping[str, ParameterSweep], levels: Sequence[float], points: int = 25
 ) -> FigureData:
-    """θ* and θ̂ for several k against a parameter, in units of E[L].
+    """θ* and θ̂ for several k against a parameter, in units of E[L], by panel.
 
-    Parameters
-    ----------
-    sweeps : mapping of str to ParameterSweep
-        By panel.
-    levels : sequence of int or inf
-        The values of k.
-    points : int
-        Number of points of each curve to begin with.
-
-    Returns
-    -------
-    FigureData
-        Curves ``θ*, k = 2``, …, ``θ̂, k = 2``, …; ``inf`` where FCFS is best.  Where a curve jumps, both values are
-        there with the same x.  The ends of plateaus are markers called ``θ*, k = 2: ℓ_C/1``, ….
+    Curves ``θ*, k = 2``, …, ``θ̂, k = 2``, …, of ``points`` to begin with; ``inf`` where FCFS is best.  Where a curve
+    jumps, both values are there with the same x.  The ends of plateaus are markers called ``θ*, k = 2: ℓ_C/1``, ….
     """
     data = FigureData()
     allowed = "a mapping of panels to ParameterSweep"
@@ -179,25 +160,10 @@ QUANTUM, RATIO = "θ*/E[L]", "ℓ_C/θ*"
 def plateaus_by_threshold(
     queue: Queue, costs: Sequence[float], low: float, high: float, points: int = 41
 ) -> tuple[FigureData, dict[float, tuple[Found, ...]]]:
-    """θ* for k = ∞ against ℓ_C, for several γ: as it is, and as the number of quanta up to ℓ_C.
+    """θ* for k = ∞ against ℓ_C, in units of E[L], for several γ: as it is, and as the number of quanta up to ℓ_C.
 
-    Parameters
-    ----------
-    queue : Queue
-        Its ℓ_C and γ are not used.
-    costs : sequence of float
-        The values of γ, each >= 0.
-    low, high : float
-        Range of ℓ_C, in units of E[L].
-    points : int
-        Number of points of each curve to begin with.
-
-    Returns
-    -------
-    data : FigureData
-        Panels ``θ*/E[L]`` and ``ℓ_C/θ*``, a curve ``γ = 0.1`` for each γ; the ends of the plateaus are markers.
-    found : dict of float to tuple of Found
-        By γ.
+    Panels ``θ*/E[L]`` and ``ℓ_C/θ*``, a curve ``γ = 0.1`` for each γ; the ends of the plateaus are markers.  Beside
+    the data, what was found is returned by γ.
     """
     data = FigureData()
     validation.instance("queue", queue, Queue, "a Queue")

@@ -43,25 +43,12 @@ def percentile_name(probability: float) -> str:
 def percentiles_by_quantum(
     queue: Queue, levels: Sequence[float], quanta: Sequence[float], probabilities: Sequence[float]
 ) -> FigureData:
-    """Percentiles of MLPT-(θ, k) for several k, and of FCFS, against θ.
+    """Percentiles of MLPT-(θ, k) for several k, and of FCFS, against θ, one panel for each probability.
 
-    Parameters
-    ----------
-    queue : Queue
-    levels : sequence of int or inf
-        The values of k.
-    quanta : sequence of float
-        Quanta in units of service time, each > 0; the kinks q(ℓ_C)/m, m = 1, 2, 3, between them and the quantum that
-        is best for the mean are added.
-    probabilities : sequence of float
-        One panel each.
-
-    Returns
-    -------
-    FigureData
-        Panels ``P50``, …; curves ``FCFS``, ``MLPT-(θ, 2)``, …, ``inf`` where a policy is unstable; and for each k the
-        markers ``: θ*``, at the quantum that is best for the mean, and ``: lowest``, the lowest point of the curve, for
-        which the vertex of the parabola through three neighbours is tried as well.
+    To the quanta, in units of service time, the kinks q(ℓ_C)/m, m = 1, 2, 3, between them and the quantum that is best
+    for the mean are added.  Curves are ``inf`` where a policy is unstable.  For each k there are markers ``: θ*``, at
+    the quantum that is best for the mean, and ``: lowest``, the lowest point of the curve, for which the vertex of the
+    parabola through three neighbours is tried as well.
     """
     validation.instance("queue", queue, Queue, "a Queue")
     levels = validation.level_counts("levels", levels, at_least=2)

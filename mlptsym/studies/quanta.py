@@ -49,23 +49,10 @@ def level_name(levels: float) -> str:
 
 
 def theory_by_quantum(queue: Queue, levels: Sequence[float], longest: float, points: int = 240) -> FigureData:
-    """E[T] of MLPT-(θ, k) for several k, and of FCFS, against θ.
+    """E[T] of MLPT-(θ, k) for several k, and of FCFS, against θ up to ``longest``, in units of service time.
 
-    Parameters
-    ----------
-    queue : Queue
-    levels : sequence of int or inf
-        The values of k.
-    longest : float
-        Longest quantum, in units of service time, from 1e-30 to 1e30.
-    points : int
-        Number of quanta, evenly spaced.  The kinks of the curves and quanta towards the ends of the ranges in which
-        a policy is stable are added.
-
-    Returns
-    -------
-    FigureData
-        Curves ``FCFS``, ``MLPT-(θ, 2)``, …, ``MLPT-(θ, ∞)``; ``inf`` where a policy is unstable.
+    The kinks of the curves and quanta towards the ends of the ranges in which a policy is stable are added.  Curves
+    ``FCFS``, ``MLPT-(θ, 2)``, …, ``MLPT-(θ, ∞)``; ``inf`` where a policy is unstable.
     """
     validation.instance("queue", queue, Queue, "a Queue")
     levels = validation.level_counts("levels", levels)
@@ -129,22 +116,7 @@ def simulation_by_quantum(
     """Simulated mean response times of MLPT-(θ, k) for several k, of MLPT′-(θ, ∞) and of FCFS, all on the same traces.
 
     A quantum is simulated where the theory's mean is at most 1.35 times that of FCFS: closer to the edge of stability
-    no trace of this length is near its steady state.
-
-    Parameters
-    ----------
-    queue : Queue
-    levels : sequence of int or inf
-        The values of k.
-    quanta : iterable of float
-        In units of service time, each > 0.
-    jobs, warmup, seeds, root_seed
-        As in `mlptsym.simulation.simulate.simulate`.
-
-    Returns
-    -------
-    FigureData
-        Curves as in `theory_by_quantum`, ``MLPT′-(θ, ∞)``, and ``FCFS`` at the longest quantum.
+    no trace of this length is near its steady state.  The other arguments are those of `mlptsym.simulate`.
     """
     from mlptsym.simulation.simulate import simulate_many
 
@@ -167,13 +139,10 @@ def simulation_by_quantum(
 
 
 def optima_by_quantum(queue: Queue, levels: Sequence[float]) -> FigureData:
-    """The best quantum θ* and the rule of thumb θ̂ for several k, each with its mean response time.
+    """The best quantum θ* and the rule of thumb θ̂ for several k, each with its mean response time, as markers.
 
-    Returns
-    -------
-    FigureData
-        Markers ``MLPT-(θ, 2): θ*``, ``MLPT-(θ, 2): θ̂``, …; no θ* where no quantum is best, since FCFS is better or
-        every smaller quantum is, and no θ̂ where the rule gives no stable quantum.
+    There is no θ* where no quantum is best, since FCFS is better or every smaller quantum is, and no θ̂ where the rule
+    gives no stable quantum.
     """
     data = FigureData()
     validation.instance("queue", queue, Queue, "a Queue")

@@ -51,21 +51,10 @@ def gain_by_levels(
     seeds: int = 8,
     root_seed: int = 0,
 ) -> FigureData:
-    """Gain of the best unequal over the best equal quanta against k, by theory and by simulation.
+    """Gain of the best unequal over the best equal quanta against k, in per cent, by theory and by simulation.
 
-    Parameters
-    ----------
-    queue : Queue
-    chain : sequence of OptimalQuanta
-        One for each k.
-    jobs, warmup, seeds, root_seed
-        As in `mlptsym.simulation.simulate.simulate`; both policies run on the same traces, and the error is that of
-        their ratio.
-
-    Returns
-    -------
-    FigureData
-        In the panel "gain over equal quanta", in per cent.
+    Both policies run on the same traces, and the error is that of their ratio; the other arguments are those of
+    `mlptsym.simulate`.
     """
     from mlptsym.simulation.simulate import simulate_many
 
@@ -93,10 +82,7 @@ def _equal(best: OptimalQuanta) -> Policy:
 def quanta_by_level(queue: Queue, best: OptimalQuanta) -> FigureData:
     """Length of each quantum against its level, in mean sizes, and the best common quantum beside it.
 
-    Returns
-    -------
-    FigureData
-        In the panel "quanta"; a boundary at ℓ_C is a marker too.
+    A boundary at ℓ_C is a marker too.
     """
     name, mean = threshold_name(queue), queue.size.mean
     validation.instance("best", best, OptimalQuanta, "what optimal_quanta returns")
