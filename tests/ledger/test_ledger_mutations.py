@@ -61,6 +61,8 @@ WATCHED = {
     "distribution.transform": ["transform-second-moment", "transform-second-moment-by-level", "transform-mean"],
     "distribution.moments": ["transform-second-moment", "transform-second-moment-by-level", "transform-mean"],
     "mean.slowdown": ["mean-slowdown"],
+    "mean.lazy": ["lazy-mean", "lazy-gain", "lazy-cycle", "lazy-alone-recursion", "lazy-alone"],
+    "model.transforms": ["partial-transform", "transform-pieces"],
     "algebra.induction": ["sums-over-levels"],
     "mean.remainder": ["remainder-bounds"],
     "model.size_law": ["law-exponential", "law-uniform", "law-gamma"],
@@ -79,9 +81,9 @@ OWN = {
     "mean.gradient.level_slopes": ["gradient-quantum"],
     "mean.gradient.boundary_slope": ["gradient-boundary"],
     "mean.gradient.service_density": ["service-density"],
-    "distribution.transform.PartialTransform.eval": ["partial-transform"],
-    "distribution.transform.PartialTransform.fdiff": ["partial-transform"],
-    "distribution.transform.transform": ["transform-pieces"],
+    "model.transforms.PartialTransform.eval": ["partial-transform"],
+    "model.transforms.PartialTransform.fdiff": ["partial-transform"],
+    "model.transforms.transform": ["transform-pieces"],
     "distribution.transform.last_piece": ["transform-pieces"],
     "distribution.transform.transform_balance": ["transform-work"],
     "distribution.transform.work_found": ["transform-work"],
@@ -94,7 +96,7 @@ OWN = {
 
 # As every function whose name ends in "_formula", these say what is compiled: the ledger does not read them, and
 # tests/compile/test_formulas.py alters them instead.
-COMPILED_ONLY = {"_step_to_the_right", "_numbered", "logarithm"}
+COMPILED_ONLY = {"_step_to_the_right", "_numbered", "logarithm", "_unfolded"}
 
 # alterations that change nothing, or nothing that is a formula
 HARMLESS = {
