@@ -1,8 +1,11 @@
 """Settings every test shares; made before NumPy, matplotlib or Jupyter are imported."""
 
+import atexit
 import gc
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,10 @@ for library in ("OMP", "OPENBLAS", "MKL", "VECLIB", "BLIS"):
 os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")  # of each function; SymPy's 1000 makes it derive much twice
 # Reference counts free nearly all; Python's default has all of SymPy's caches walked through for what little is left.
 gc.set_threshold(100_000, 20, 100)
+# What is compiled is kept for this run alone, and shared by its workers and the commands they start.
+if "MLPTSYM_CACHE" not in os.environ:
+    os.environ["MLPTSYM_CACHE"] = tempfile.mkdtemp(prefix="mlptsym-")
+    atexit.register(shutil.rmtree, os.environ["MLPTSYM_CACHE"], ignore_errors=True)
 # Commands shown to users are run as written: `mlptsym` is the one beside the running interpreter.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 

@@ -8,6 +8,7 @@ import ast
 import contextlib
 import copy
 import inspect
+import os
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -116,11 +117,13 @@ def _compiled(definition: ast.FunctionDef, function: types.FunctionType) -> type
 @contextlib.contextmanager
 def applied(mutant: Mutant) -> Iterator[None]:
     """The package with one formula altered."""
-    original = mutant.function.__code__
+    original, kept = mutant.function.__code__, os.environ.get("MLPTSYM_CACHE", "")
     mutant.function.__code__ = mutant.code
+    os.environ["MLPTSYM_CACHE"] = ""  # what is compiled now belongs to no file
     clear_cache()
     try:
         yield
     finally:
         mutant.function.__code__ = original
+        os.environ["MLPTSYM_CACHE"] = kept
         clear_cache()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mlptsym.compile.stored import load, store
+
 if TYPE_CHECKING:
     from mlptsym.symbolic.algebra.formula import Formula
 
@@ -107,7 +109,7 @@ def compile_formula(formula: Formula) -> NumericFunction:
 
 @lru_cache(maxsize=512)
 def compiled(reference: str, *choices: Any) -> NumericFunction:
-    """The function of a formula that a function of the symbolic half returns.
+    """The function of a formula that a function of the symbolic half returns, or has returned to an earlier process.
 
     Parameters
     ----------
@@ -116,5 +118,10 @@ def compiled(reference: str, *choices: Any) -> NumericFunction:
     choices : hashable
         Its arguments.
     """
+    known = load(reference, choices)
+    if known is not None:
+        return NumericFunction.of(*known)
     module, _, name = reference.partition(":")
-    return compile_formula(getattr(import_module(module), name)(*choices))
+    function = compile_formula(getattr(import_module(module), name)(*choices))
+    store(reference, choices, (function.inputs, function.outputs, function.source))
+    return function
