@@ -258,28 +258,27 @@ def _there(
     client: Any, function: Callable[[Item], Result], items: Iterable[tuple[int, Item]], jobs: int | None
 ) -> Iterator[tuple[int, Result]]:
     """`sweep_as_completed` on a cluster, by Dask: joblib would not notice that it gave up, and wait for ever."""
-    from distributed import Future
-
-    running: dict[Future[Any], int] = {}
+    running: set[Any] = set()
     items = iter(items)
     try:
         while True:
-            for place, item in islice(items, (jobs or sum(client.ncores().values())) - len(running)):
+            room = max(1, jobs or sum(client.ncores().values())) - len(running)
+            for place, item in islice(items, max(0, room)):
                 try:
-                    running[client.submit(_placed, function, place, item, pure=False)] = place
+                    running.add(client.submit(_placed, function, place, item, pure=False))
                 except TypeError as error:
                     raise ParameterError("function", function, _SENDABLE) from error
             if not running:
                 return
-            for future in _completed(client, list(running)):
-                del running[future]
+            for future in _completed(client, running):
+                running.discard(future)
                 try:
-                    result = future.result()
+                    placed = future.result()
                 except Exception as error:
-                    if future.status == "finished":
+                    if future.status == "finished":  # but what it came to does not arrive
                         raise ParameterError("function", function, _SENDABLE) from error
                     raise
-                yield result
+                yield placed
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "distributed":
             raise
@@ -288,7 +287,7 @@ def _there(
         client.cancel(list(running))
 
 
-def _completed(client: Any, futures: list[Any]) -> Iterable[Any]:
+def _completed(client: Any, futures: set[Any]) -> set[Any]:
     """Those of a cluster's calculations that are complete, at least one."""
     import distributed
 
@@ -296,7 +295,7 @@ def _completed(client: Any, futures: list[Any]) -> Iterable[Any]:
     alone = time.monotonic()
     while True:
         with suppress(TimeoutError):
-            done: Iterable[Any] = wait(futures, timeout=_LOOK, return_when="FIRST_COMPLETED").done
+            done: set[Any] = wait(futures, timeout=_LOOK, return_when="FIRST_COMPLETED").done
             return done
         if client.ncores():
             alone = time.monotonic()

@@ -15,10 +15,11 @@ import tokenize
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mlptsym.validation import ParameterError, number, refuse
+from mlptsym.validation import ParameterError, flag, instance, number, refuse
 
 __all__ = [
     "OUTPUT_FOLDER",
@@ -35,12 +36,13 @@ __all__ = [
 OUTPUT_FOLDER = "output_folder"
 """The parameter every figure notebook has for the place of its files; the command sets it, not the user."""
 
-_LONGEST_LIST = 100_000  # characters
+_LONGEST = 100_000
+"""Characters of a value given as a text."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a notebook, its type one of `TYPES`, and the comment beside it: meaning and unit."""
+    """One parameter of a notebook, its type as annotated, and the comment beside it: meaning and unit."""
 
     name: str
     type: str
@@ -167,10 +169,6 @@ def _scalar(node: ast.expr) -> float | int | str | bool:
     raise ValueError("not a literal")
 
 
-def _real(name: str, value: object) -> float:
-    return number(name, value, infinite=True)
-
-
 def _whole(name: str, value: object) -> int:
     real = number(name, value)
     if real != math.floor(real):
@@ -178,34 +176,48 @@ def _whole(name: str, value: object) -> int:
     return int(value) if isinstance(value, int) else int(real)
 
 
-def _truth(name: str, value: object) -> bool:
-    plain = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
-    if not isinstance(plain, bool):
-        refuse(name, value, "true or false")
-    return plain
-
-
 def _text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        refuse(name, value, "a text")
+    return str(instance(name, value, str, "a text").encode(), "utf-8")
+
+
+def _number_in(text: str) -> float | str:
+    """A number; the text if there is none in it, or one beyond the range of floats."""
     try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise ParameterError(name, value, "a text in UTF-8") from error
-    return str(value)
+        value = float(text)
+    except ValueError:
+        return text
+    return text if math.isinf(value) and "inf" not in text.lower() else value
 
 
-_CHECKS: Mapping[str, Callable[[str, object], Any]] = {"float": _real, "int": _whole, "bool": _truth, "str": _text}
-_WORDS = {
-    "float": "a number or inf",
-    "int": "a whole number",
-    "bool": "true or false",
-    "str": "a text",
-    "list[float]": "a list of numbers such as [1, 2.5, inf]",
-    "list[int]": "a list of whole numbers such as [1, 2, 3]",
-    "list[bool]": "a list such as [True, False]",
-    "list[str]": "a list of texts such as ['a', 'b']",
+def _whole_in(text: str) -> float | str:
+    try:
+        return int(text)
+    except ValueError:
+        return _number_in(text)
+
+
+def _truth_in(text: str) -> bool | str:
+    return {"true": True, "false": False}.get(text.strip().lower(), text)
+
+
+@dataclass(frozen=True)
+class _Type:
+    """What values of a type, and lists of them, are called; how one is checked, and read from a text."""
+
+    one: str
+    several: str
+    check: Callable[[str, object], Any]
+    read: Callable[[str], object]
+
+
+_TYPES: Mapping[str, _Type] = {
+    "float": _Type("a number or inf", "numbers such as [1, 2.5, inf]", partial(number, infinite=True), _number_in),
+    "int": _Type("a whole number", "whole numbers such as [1, 2, 3]", _whole, _whole_in),
+    "bool": _Type("true or false", "True and False", flag, _truth_in),
+    "str": _Type("a text", "texts such as ['a', 'b']", _text, str),
 }
+_WORDS = {name: kind.one for name, kind in _TYPES.items()}
+_WORDS |= {f"list[{name}]": f"a list of {kind.several}" for name, kind in _TYPES.items()}
 
 
 def check_value(parameter: Parameter, value: object) -> Any:
@@ -226,49 +238,16 @@ def check_value(parameter: Parameter, value: object) -> Any:
     >>> check_value(Parameter("betas", "list[float]", [0.1]), (1, 2))
     [1.0, 2.0]
     """
-    check = _CHECKS[parameter.type.removeprefix("list[").removesuffix("]")]
+    check = _TYPES[parameter.type.removeprefix("list[").removesuffix("]")].check
     try:
-        if not parameter.type.startswith("list["):
+        if parameter.type in _TYPES:
             return check(parameter.name, value)
         items = value.tolist() if hasattr(value, "tolist") else value
         if isinstance(items, (str, bytes, bytearray)) or not isinstance(items, Sequence) or len(items) == 0:
             refuse(parameter.name, value, "")
         return [check(parameter.name, item) for item in items]
-    except ParameterError as error:
+    except (ParameterError, UnicodeEncodeError) as error:
         raise ParameterError(parameter.name, value, _WORDS[parameter.type]) from error
-
-
-def _real_from(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if math.isinf(value) and "inf" not in text.lower():
-        value = math.nan  # beyond the range of floats
-    return _real(name, value)
-
-
-def _whole_from(name: str, text: str) -> int:
-    try:
-        return _whole(name, int(text))
-    except ParameterError:
-        raise
-    except ValueError:
-        return _whole(name, _real_from(name, text))
-
-
-def _truth_from(name: str, text: str) -> bool:
-    if text.strip().lower() not in {"true", "false"}:
-        refuse(name, text, "true or false")
-    return text.strip().lower() == "true"
-
-
-_READERS: Mapping[str, Callable[[str, str], Any]] = {
-    "float": _real_from,
-    "int": _whole_from,
-    "bool": _truth_from,
-    "str": _text,
-}
 
 
 def parse_override(text: str, parameters: Mapping[str, Parameter], owner: str = "the notebook") -> tuple[str, Any]:
@@ -294,14 +273,12 @@ def parse_override(text: str, parameters: Mapping[str, Parameter], owner: str = 
         refuse("parameter", text, "of the form name=value")
     parameter = known_parameter(name, parameters, owner)
     allowed = _WORDS[parameter.type]
-    if not parameter.type.startswith("list["):
-        try:
-            return name, _READERS[parameter.type](name, written)
-        except ParameterError as error:
-            raise ParameterError(name, written, allowed) from error
-    if len(written) > _LONGEST_LIST:
-        refuse(name, written, f"{allowed}, of at most {_LONGEST_LIST} characters")
     try:
+        if parameter.type in _TYPES:
+            return name, check_value(parameter, _TYPES[parameter.type].read(written))
+        if len(written) > _LONGEST:
+            allowed += f", of at most {_LONGEST} characters"
+            refuse(name, written, allowed)
         tree = _python(written.strip(), "eval").body
         if not isinstance(tree, ast.List):
             refuse(name, written, allowed)
