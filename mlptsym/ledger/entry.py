@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -79,16 +80,17 @@ def entry(
     name: str,
     statement: str,
     latex: str,
-    claim: Callable[[], Any],
-    *variants: tuple[str, Callable[[], Any]],
+    claim: Any,
+    *variants: tuple[str, Any],
     source: str = "",
     method: Method = "proof",
     given: tuple[Any, ...] = (),
 ) -> Callable[[Callable[..., Any]], Check]:
     """Make the function below the check of an entry; it returns an `Outcome`, or equations that have to hold.
 
-    ``variants`` are wrong ones: what is altered, in words, and what builds the altered statement.  ``given`` goes in front of the claim.  The source is read from the name where this is that of an equation, a lemma,
-    a corollary or a theorem.
+    A claim is given itself, or as a function or class that makes it without arguments.  ``variants``
+    are wrong ones: what is altered, in words, and the altered claim.  ``given`` goes in front of the claim.  The source
+    is read from the name where this is that of an equation, a lemma, a corollary or a theorem.
     """
 
     def decided(function: Callable[..., Any]) -> Check:
@@ -98,10 +100,18 @@ def entry(
         def decide(stated: Any) -> Outcome:
             return check(*given, stated)
 
-        made = Entry(name, statement, latex, source or _source(name), claim, decide, dict(variants), method)
+        wrong = {words: _maker(variant) for words, variant in variants}
+        made = Entry(name, statement, latex, source or _source(name), _maker(claim), decide, wrong, method)
         return Check(check.function, (made, *check.entries))
 
     return decided
+
+
+def _maker(claim: Any) -> Callable[[], Any]:
+    if inspect.isroutine(claim) or inspect.isclass(claim):
+        required = (one.default is one.empty for one in inspect.signature(claim).parameters.values())
+        return (lambda: claim) if any(required) else claim
+    return lambda: claim
 
 
 def _source(name: str) -> str:

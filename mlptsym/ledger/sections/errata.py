@@ -43,9 +43,9 @@ Orders = tuple[sp.Rational, sp.Rational]
     "MLPT has a smaller stability region than FCFS exactly if a cost c_r > 0 is paid with positive probability",
     r"\rho_k^{\mathrm{eff}} - \rho_0 = \lambda\sum_{r=1}^{k-1}c_r\bar F(t_r) > 0"
     r"\iff c_r\bar F(t_r)>0\ \text{for some } r",
-    lambda: lambda case: case.startswith("c_r > 0"),
-    ("whenever it preempts, as printed", lambda: lambda case: not case.startswith("F̄")),
-    ("never", lambda: lambda case: False),
+    lambda case: case.startswith("c_r > 0"),
+    ("whenever it preempts, as printed", lambda case: not case.startswith("F̄")),
+    ("never", lambda case: False),
     source="section 3: 'any policy that preempts with positive probability has a smaller stability region'",
 )
 def check_smaller_region(claim: Smaller) -> Outcome:
@@ -106,7 +106,7 @@ def check_figure_means(claim: tuple[int, Any]) -> Outcome:
     "figure-2-tails",
     "the log-normal law has the larger E[(L − ℓ_C)⁺], as printed and scaled to the mean 53 alike",
     r"\mathbb E[(L_{\mathrm{LogNorm}}-\ell_C)^+] > \mathbb E[(L_{\mathrm{Exp}}-\ell_C)^+],\quad \ell_C = 256/3.75",
-    lambda: 1,
+    1,
     ("the smaller", lambda: -1),
     source="section 3, reading of figure 2",
     method="enclosure",
@@ -208,8 +208,8 @@ def check_infinite_overhead(claim: tuple[sp.Rational, sp.Rational, bool]) -> Out
     "token-cost",
     "cost by tokens, c = γ q⁻¹(t): A = q′A_0 + γA_1, so A/B jumps by less than 1/β at ℓ_C",
     r"A(\ell_C^+) = \frac1\beta A_0 + \gamma A_1 \ne \frac1\beta A(\ell_C^-)",
-    lambda: lambda jumping, constant: jumping / beta + constant,
-    ("A jumps by 1/β", lambda: lambda jumping, constant: (jumping + constant) / beta),
+    lambda jumping, constant: jumping / beta + constant,
+    ("A jumps by 1/β", lambda jumping, constant: (jumping + constant) / beta),
     source="eqs. (4), (8): attained service is measured in S, memory in tokens",
 )
 def check_token_cost(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:
@@ -281,9 +281,9 @@ def responses() -> dict[str, arb]:
     "strict-but-not-best",
     "at ℓ_C = 7E[L] the jump makes ℓ_C a strict local minimum, but x = 4.52E[L] is better",
     r"\mathbb E[T(4.52\,\mathbb E[L])] < \mathbb E[T(\ell_C)] < \mathbb E[T_{\mathrm{FCFS}}],\quad \ell_C = 7\mathbb E[L]",
-    lambda: ("4.52E[L]", "7E[L] = ℓ_C", "FCFS"),
-    ("ℓ_C is best", lambda: ("7E[L] = ℓ_C", "4.52E[L]", "FCFS")),
-    ("FCFS is best", lambda: ("FCFS", "4.52E[L]")),
+    ("4.52E[L]", "7E[L] = ℓ_C", "FCFS"),
+    ("ℓ_C is best", ("7E[L] = ℓ_C", "4.52E[L]", "FCFS")),
+    ("FCFS is best", ("FCFS", "4.52E[L]")),
     source="eq. (32) with b = 7",
     method="enclosure",
 )

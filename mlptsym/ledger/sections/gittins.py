@@ -59,9 +59,9 @@ def check_efficiency(claim: sp.Expr) -> Equations:
     "∂J/∂Δ = F̄(a + Δ)/E[min(S − a, Δ) ; S > a] · (h(a + Δ) − J): J falls where it exceeds the hazard",
     r"\frac{\partial J}{\partial\Delta} = \frac{\bar F(a+\Delta)}{\mathbb E[\min\{S-a,\Delta\};S>a]}"
     r"\bigl(h(a+\Delta)-J(a,\Delta)\bigr)",
-    lambda: lambda hazard, efficiency: hazard - efficiency,
-    ("h(a) for h(a + Δ)", lambda: lambda hazard, efficiency: gittins.hazard(a) - efficiency),
-    ("J − h", lambda: lambda hazard, efficiency: efficiency - hazard),
+    lambda hazard, efficiency: hazard - efficiency,
+    ("h(a) for h(a + Δ)", lambda hazard, efficiency: gittins.hazard(a) - efficiency),
+    ("J − h", lambda hazard, efficiency: efficiency - hazard),
     source="section 4.1, behind lemma 4.1",
 )
 def check_slope(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:

@@ -30,9 +30,9 @@ def pollaczek_khinchine(first: sp.Expr, second: sp.Expr) -> sp.Expr:
     "limit-one-level",
     "k = 1: Pollaczek–Khinchine, E[T] = E[S] + λE[S²]/(2(1 − λE[S]))",
     r"\mathbb E[T] = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\lambda\mathbb E[S])}",
-    lambda: pollaczek_khinchine,
-    ("E[S²] not halved", lambda: lambda m, s: m + lam * s / (1 - lam * m)),
-    ("E[S]² for E[S²]", lambda: lambda m, s: pollaczek_khinchine(m, m**2)),
+    pollaczek_khinchine,
+    ("E[S²] not halved", lambda m, s: m + lam * s / (1 - lam * m)),
+    ("E[S]² for E[S²]", lambda m, s: pollaczek_khinchine(m, m**2)),
     source="section 3; Kleinrock, Queueing Systems I, section 5.6",
 )
 def check_one_level(claim: Formula) -> Equations:
@@ -128,9 +128,9 @@ def foreground_background(first: sp.Expr, second: sp.Expr) -> sp.Expr:
     "γ = 0, β = 1, k = ∞, θ → 0: foreground–background",
     r"\mathbb E[T\mid S=u] = \frac{\lambda\mathbb E[\min(S,u)^2]}{2(1-\lambda\mathbb E[\min(S,u)])^2}"
     r" + \frac{u}{1-\lambda\mathbb E[\min(S,u)]}",
-    lambda: foreground_background,
-    ("divisor not squared", lambda: lambda m, s: (lam * s / 2 + age) / (1 - lam * m)),
-    ("E[min(S, u)²] not halved", lambda: lambda m, s: foreground_background(m, 2 * s)),
+    foreground_background,
+    ("divisor not squared", lambda m, s: (lam * s / 2 + age) / (1 - lam * m)),
+    ("E[min(S, u)²] not halved", lambda m, s: foreground_background(m, 2 * s)),
     source="Kleinrock, Queueing Systems II, section 4.6",
 )
 def check_foreground_background(claim: Formula) -> Equations:
@@ -172,9 +172,9 @@ def collapsed(expression: sp.Expr, cost: sp.Expr, levels: int) -> sp.Expr:
     "θ → 0, g(0) = 0: FCFS, for every finite k",
     r"\lim_{\theta\to0}\mathbb E[T_{\mathrm{MLPT}(\theta,k)}] = \mathbb E[S] + \frac{\lambda\mathbb E[S^2]}{2(1-\rho_0)},"
     r"\quad k<\infty,\ g(0)=0",
-    lambda: pollaczek_khinchine,
-    ("E[S²] not halved", lambda: lambda m, s: m + lam * s / (1 - lam * m)),
-    ("no wait", lambda: lambda m, s: m),
+    pollaczek_khinchine,
+    ("E[S²] not halved", lambda m, s: m + lam * s / (1 - lam * m)),
+    ("no wait", lambda m, s: m),
     source="section 4.2, after theorem 4.5; section 5, figure 6",
 )
 def check_no_quantum(claim: Formula) -> Equations:

@@ -30,9 +30,9 @@ excess = sp.Symbol("E_excess", positive=True)
     "upper-moments",
     "M_n(t) = E[S^n ; S > t]: dM_n/dt = −t^n f(t), M_0(0) = 1, M_n(∞) = 0",
     r"\frac{d}{dt}M_n(t) = -t^nf(t),\quad M_0(0)=1,\quad M_n(\infty)=0",
-    lambda: lambda n: -(t**n) * Density(t),
-    ("one power too many", lambda: lambda n: -(t ** (n + 1)) * Density(t)),
-    ("rising", lambda: lambda n: t**n * Density(t)),
+    lambda n: -(t**n) * Density(t),
+    ("one power too many", lambda n: -(t ** (n + 1)) * Density(t)),
+    ("rising", lambda n: t**n * Density(t)),
     source="definition; the moments every other statement is written in",
 )
 def check_upper_moments(claim: Callable[[int], sp.Expr]) -> Equations:
@@ -158,9 +158,9 @@ def check_rate(claim: sp.Expr) -> Equations:
     "S = L + (1/β − 1)(L − ℓ_C)⁺",
     r"S = L + \Bigl(\frac1\beta-1\Bigr)(L-\ell_C)^+",
     lambda: service_as_printed,
-    ("1/β for 1/β − 1", lambda: lambda x: x + sp.Max(x - ell_C, 0) / beta),
-    ("1 − β for 1/β − 1", lambda: lambda x: x + (1 - beta) * sp.Max(x - ell_C, 0)),
-    ("(ℓ_C − L)⁺", lambda: lambda x: x + (1 / beta - 1) * sp.Max(ell_C - x, 0)),
+    ("1/β for 1/β − 1", lambda x: x + sp.Max(x - ell_C, 0) / beta),
+    ("1 − β for 1/β − 1", lambda x: x + (1 - beta) * sp.Max(x - ell_C, 0)),
+    ("(ℓ_C − L)⁺", lambda x: x + (1 / beta - 1) * sp.Max(ell_C - x, 0)),
 )
 def check_service_time(claim: Callable[[sp.Expr], sp.Expr]) -> Equations:
     """The package's q(L), its inverse, and its slope as the reciprocal of the rate (2), on both sides of ℓ_C."""
@@ -223,9 +223,9 @@ def check_mean(claim: sp.Expr) -> Equations:
     "M_n of S = q(L) at q(x) in moments of L, on either side of ℓ_C, n = 0 … 3",
     r"\mathbb E[q(L)^n;L>x] = \int_x^{\ell_C}\ell^nf_L\,d\ell + \int_{\max(x,\ell_C)}^\infty"
     r"\Bigl(\ell_C+\frac{\ell-\ell_C}\beta\Bigr)^nf_L\,d\ell",
-    lambda: lambda n, x, end: integral(L**n, x, end, variable=L),
-    ("from 0 on", lambda: lambda n, x, end: integral(L**n, sp.S.Zero, end, variable=L)),
-    ("slow from x on", lambda: lambda n, x, end: integral(L**n, x, end, variable=L) / beta**n),
+    lambda n, x, end: integral(L**n, x, end, variable=L),
+    ("from 0 on", lambda n, x, end: integral(L**n, sp.S.Zero, end, variable=L)),
+    ("slow from x on", lambda n, x, end: integral(L**n, x, end, variable=L) / beta**n),
     source="from eq. (3)",
 )
 def check_slow_moments(claim: Callable[[int, sp.Expr, sp.Expr], sp.Expr]) -> Equations:

@@ -40,9 +40,9 @@ def term_by_term(term: Callable[[Any], sp.Expr], lower: int, upper: int) -> sp.E
     "sums-over-levels",
     "sums over levels with symbolic ends, folded and brought to common ends, are the sums term by term",
     r"\sum_{r=a}^{b}x_r = x_a + x_{a+1} + \dots + x_b",
-    lambda: term_by_term,
-    ("the last term left out", lambda: lambda term, a, b: term_by_term(term, a, b - 1)),
-    ("one level later", lambda: lambda term, a, b: term_by_term(term, a + 1, b + 1)),
+    term_by_term,
+    ("the last term left out", lambda term, a, b: term_by_term(term, a, b - 1)),
+    ("one level later", lambda term, a, b: term_by_term(term, a + 1, b + 1)),
     source="beyond the paper; definition of what the proofs by induction are written in",
 )
 def check_sums(claim: Sum) -> Outcome:
@@ -98,9 +98,9 @@ def _written(expression: sp.Expr) -> sp.Expr:
     "eq-8",
     "c_r = γ g(t_r), for any g",
     r"c_r = \gamma g(r\theta),\quad r = 1,\dots,k-1",
-    lambda: lambda g, point: preemption_cost * g(point),
-    ("(1 − γ) g", lambda: lambda g, point: (1 - preemption_cost) * g(point)),
-    ("one level too early", lambda: lambda g, _: preemption_cost * g(t(J - 1))),
+    lambda g, point: preemption_cost * g(point),
+    ("(1 − γ) g", lambda g, point: (1 - preemption_cost) * g(point)),
+    ("one level too early", lambda g, _: preemption_cost * g(t(J - 1))),
 )
 def check_restore_costs(claim: Callable[[Callable[[Any], Any], Any], sp.Expr]) -> Equations:
     """The package's c(a) at the boundaries, for an unknown g and for each of its memory laws."""
@@ -126,9 +126,9 @@ def added_by_a_level() -> sp.Expr:
     "eq-9",
     "S_k^eff = S + Σ_{r<k} c_r 1{S > t_r}, for every k",
     r"S_k^{\mathrm{eff}} = S + \gamma\sum_{r=1}^{k-1} g(r\theta)\mathbf 1\{S>r\theta\}",
-    lambda: printed.effective_size,
+    printed.effective_size,
     ("c_{r−1} for c_r", lambda: size_with_shifted_costs),
-    ("costs paid by every job", lambda: lambda k: service + printed.costs_before(k)),
+    ("costs paid by every job", lambda k: service + printed.costs_before(k)),
 )
 def check_effective_size(claim: Callable[[Any], sp.Expr]) -> Equations:
     """Job by job: one level is S itself, and every further level adds what cutting the last piece adds.
@@ -148,7 +148,7 @@ def check_effective_size(claim: Callable[[Any], sp.Expr]) -> Equations:
     "eq-9-written-out",
     "(9) and its square for k = 1, 2, 3",
     r"S_k^{\mathrm{eff}} = Y_1 + \dots + Y_k",
-    lambda: printed.effective_size,
+    printed.effective_size,
     ("c_{r−1} for c_r", lambda: size_with_shifted_costs),
     source="eq. (9)",
 )
@@ -171,9 +171,9 @@ def check_effective_size_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome
     "eq-10",
     "E[S_k^eff] = E[S] + Σ_{r<k} c_r F̄(t_r), for every k",
     r"\mathbb E[S_k^{\mathrm{eff}}] = \mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)",
-    lambda: printed.effective_mean,
-    ("sum up to k", lambda: lambda k: printed.effective_mean(k + 1)),
-    ("c_{r−1} for c_r", lambda: lambda k: printed.effective_mean(k) - c(k - 1) * F(k - 1)),
+    printed.effective_mean,
+    ("sum up to k", lambda k: printed.effective_mean(k + 1)),
+    ("c_{r−1} for c_r", lambda k: printed.effective_mean(k) - c(k - 1) * F(k - 1)),
 )
 def check_effective_mean(claim: Callable[[Any], sp.Expr]) -> Equations:
     """One level gives E[S], and each further level adds the mean of what cutting the last piece adds."""
@@ -189,9 +189,9 @@ def check_effective_mean(claim: Callable[[Any], sp.Expr]) -> Equations:
     "eq-11",
     "ρ_k^eff = λ(E[S] + Σ_{r<k} c_r F̄(t_r)), for every k",
     r"\rho_k^{\mathrm{eff}} = \lambda\Bigl(\mathbb E[S] + \gamma\sum_{r=1}^{k-1} g(r\theta)\bar F(r\theta)\Bigr)",
-    lambda: lambda k: arrival_rate * printed.effective_mean(k),
-    ("without λ", lambda: printed.effective_mean),
-    ("sum up to k", lambda: lambda k: arrival_rate * printed.effective_mean(k + 1)),
+    lambda k: arrival_rate * printed.effective_mean(k),
+    ("without λ", printed.effective_mean),
+    ("sum up to k", lambda k: arrival_rate * printed.effective_mean(k + 1)),
 )
 def check_effective_load(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """λ times the mean that grows level by level, then the package's load for k = 1 … 4."""
@@ -210,9 +210,9 @@ def check_effective_load(claim: Callable[[Any], sp.Expr]) -> Outcome:
     "eq-13",
     "p_j = P(t_{j−1} < S ≤ t_j) for j < k, p_k = P(S > t_{k−1})",
     r"p_j = \begin{cases}\Pr((j-1)\theta < S \le j\theta) & j<k\\ \Pr(S>(k-1)\theta) & j=k\end{cases}",
-    lambda: printed.probability,
-    ("one level too late", lambda: lambda j, k: printed.probability(j + 1, k)),
-    ("p_k like the others", lambda: lambda j, k: F(j - 1) - F(j)),
+    printed.probability,
+    ("one level too late", lambda j, k: printed.probability(j + 1, k)),
+    ("p_k like the others", lambda j, k: F(j - 1) - F(j)),
 )
 def check_probabilities(claim: Claim) -> Equations:
     """The package's p_j at a symbolic level and at the last one, and P(S ≤ t_J) as their sum up to J."""

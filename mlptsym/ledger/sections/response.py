@@ -41,7 +41,7 @@ def completed_pieces(*, last: bool) -> sp.Expr:
     r"\mathbb E[T_{\mathrm{MLPT}(\theta,k)}] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_jd_j",
     lambda: average,
     ("E[S] for E[S^eff]", lambda: average_without),
-    ("d_k left out", lambda: lambda j, k: average(j, k) - (F(k - 1) * d[k] if j == k else 0)),
+    ("d_k left out", lambda j, k: average(j, k) - (F(k - 1) * d[k] if j == k else 0)),
     source="eq. (26); E[S_k^eff] is (10), where the paper refers to (9)",
 )
 def check_average(claim: Claim) -> Equations:
@@ -86,7 +86,7 @@ eq_28 = entry(
     r"\sum_j p_jd_j + \sum_j p_j\mathbb E[S\mid J=j] + \sum_j p_j\sum_{r<j}c_r"
     r" = \mathbb E[S] + \sum_{r=1}^{k-1}c_r\bar F(r\theta) + \sum_j p_jd_j",
     lambda: average,
-    ("costs up to c_j in every level", lambda: lambda j, k: average(j, k) + (c(k) * F(k) if j == k else 0)),
+    ("costs up to c_j in every level", lambda j, k: average(j, k) + (c(k) * F(k) if j == k else 0)),
     ("partial sums without what is still to be paid", lambda: average_overpaid),
 )(check_average.function)
 
@@ -161,9 +161,9 @@ def added_by_parts(a: sp.Expr, cost: sp.Expr, end: sp.Expr, excess: sp.Expr) -> 
     "both sums, summed by parts: U = Σ a E[Y] + a_J D_J and V = Σ E[Y²] − E[min(S, t_J)²] + 2(c_J − t_J) D_J",
     r"U_J = \sum_{r\le J}a_{r-1}\mathbb E[Y_r] + a_JD_J,\quad"
     r" V_J = \sum_{r\le J}\mathbb E[Y_r^2] - \mathbb E[\min(S,t_J)^2] + 2(c_J-t_J)D_J",
-    lambda: added_by_parts,
-    ("c_J left out of V", lambda: lambda a, cost, end, excess: added_by_parts(a, 0, end, excess)),
-    ("D_J alone in U", lambda: lambda a, cost, end, excess: (excess, added_by_parts(a, cost, end, excess)[1])),
+    added_by_parts,
+    ("c_J left out of V", lambda a, cost, end, excess: added_by_parts(a, 0, end, excess)),
+    ("D_J alone in U", lambda a, cost, end, excess: (excess, added_by_parts(a, cost, end, excess)[1])),
     source="theorem 4.5, rearranged for summation",
 )
 def check_carried(claim: Added) -> Outcome:
@@ -212,10 +212,10 @@ def check_carried(claim: Added) -> Outcome:
     "theorem-4.5-written-out",
     "theorem 4.5 for k = 1, 2, 3, free in all moments, boundaries and costs",
     r"\mathbb E[T] = \mathbb E[S_k^{\mathrm{eff}}] + \sum_{j=1}^{k}p_jd_j",
-    lambda: printed.response_time,
-    ("E[S] for E[S^eff]", lambda: partial(printed.response_time, size=lambda _: mean())),
-    ("F̄(t_j) for p_j", lambda: partial(printed.response_time, p=lambda j, k: F(j - 1))),
-    ("d_J for d_j", lambda: partial(printed.response_time, d=printed.merged_wait)),
+    printed.response_time,
+    ("E[S] for E[S^eff]", partial(printed.response_time, size=lambda _: mean())),
+    ("F̄(t_j) for p_j", partial(printed.response_time, p=lambda j, k: F(j - 1))),
+    ("d_J for d_j", partial(printed.response_time, d=printed.merged_wait)),
     source="theorem 4.5",
 )
 def check_theorem_written_out(claim: Callable[..., sp.Expr]) -> Outcome:
@@ -237,9 +237,9 @@ def slowdown_as_stated(waiting: sp.Expr, j: Any) -> sp.Expr:
     "mean-slowdown",
     "E[T/S] = 1 + Σ_j (d_j + c_1 + … + c_{j−1}) E[1/S ; J = j]",
     r"\mathbb E[T/S] = 1 + \sum_{j=1}^{k}\Bigl(d_j + \sum_{r=1}^{j-1}c_r\Bigr)\mathbb E[1/S;J=j]",
-    lambda: slowdown_as_stated,
-    ("no costs", lambda: lambda waiting, _: waiting),
-    ("costs up to c_j", lambda: lambda waiting, j: waiting + printed.costs_before(j + 1)),
+    slowdown_as_stated,
+    ("no costs", lambda waiting, _: waiting),
+    ("costs up to c_j", lambda waiting, j: waiting + printed.costs_before(j + 1)),
     source="beyond the paper; theorem 4.5 given the service time",
 )
 def check_slowdown(claim: Slowdown) -> Outcome | Equations:

@@ -212,7 +212,7 @@ def _equal_quanta(count: int) -> dict[sp.Expr, sp.Expr]:
     "the derivative of E[T] in a common quantum, put together level by level, is that of theorem 4.5",
     r"\frac{d\,\mathbb E[T]}{d\theta} = \sum_r\frac{d\,\mathbb E[Y_r]}{d\theta}"
     r" + \sum_j\Bigl(\frac{dp_j}{d\theta}d_j + p_j\frac{dd_j}{d\theta}\Bigr)",
-    lambda: chain,
+    chain,
     ("the squares held fixed", lambda: partial(_holding, "squares")),
     ("a_{j−1} held fixed", lambda: partial(_holding, "before")),
     source="beyond the paper; theorem 4.5",
@@ -245,7 +245,7 @@ def over_a_level(terms: PieceIntegrands) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     "p_n, E[Y_n] and E[Y_n²] of equal quanta as integrals over the level, and their derivatives in θ",
     r"\mathbb E[Y_n^2] = \int_0^1\bigl(2(c+v\theta)\,\theta\bar F((n-1+v)\theta)"
     r" + c^2\bar F((n-1)\theta)\bigr)dv",
-    lambda: over_a_level,
+    over_a_level,
     ("without the restore cost", lambda: partial(_with_cost, 0, sp.S.Zero)),
     ("the restore cost of the next level", lambda: partial(_with_cost, 0, quantum)),
     ("state is moved out at no cost", lambda: partial(_with_cost, 1, sp.S.Zero)),
@@ -307,9 +307,9 @@ def check_level_integrals(claim: Integrands) -> Outcome | Equations:
     "service-density",
     "the density of S = q(L) at q(x) is that of L at x times the service rate",
     r"f_S(q(x)) = \mu(x)\,f_L(x)",
-    lambda: lambda density, rate: density * rate,
-    ("divided by the rate", lambda: lambda density, rate: density / rate),
-    ("the density of L", lambda: lambda density, _: density),
+    lambda density, rate: density * rate,
+    ("divided by the rate", lambda density, rate: density / rate),
+    ("the density of L", lambda density, _: density),
     source="beyond the paper; from eqs. (2) and (3)",
 )
 def check_service_density(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:

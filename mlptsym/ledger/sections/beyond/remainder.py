@@ -95,9 +95,9 @@ def missing(side: Side, terms: Remainder) -> sp.Expr:
     "bounds of what the levels beyond J add to E[T], sums over levels replaced by integrals over ages",
     r"\sum_{r\ge J}c_r\bar F(t_r) \le c_J\bar F(t_J)+\frac1\theta\int_{t_J}^\infty"
     r"(\kappa_0+\kappa_1(u+\theta))\bar F(u)\,du",
-    lambda: (above, below),
-    ("without the first term", lambda: (partial(above, first=0), below)),
-    ("costs at their own age", lambda: (above, partial(below, shift=0))),
+    (above, below),
+    ("without the first term", (partial(above, first=0), below)),
+    ("costs at their own age", (above, partial(below, shift=0))),
     source="beyond the paper; theorem 4.5 for k = ∞",
 )
 def check_formulas(claim: Bounds) -> Equations:
@@ -184,9 +184,9 @@ def summed(quantum_length: sp.Rational, through: int) -> Summed:
     "remainder-encloses",
     "they enclose the sums over infinitely many levels, for exponential S and θ from a quarter to three means",
     r"\text{least} < \mathbb E[T_\infty] - \mathbb E[X_J] - \sum_{j\le J}p_jd_j(Q_J) < \text{most}",
-    lambda: (above, below),
-    ("without the first term", lambda: (partial(above, first=0), below)),
-    ("a quantum later from below", lambda: (above, partial(below, shift=1))),
+    (above, below),
+    ("without the first term", (partial(above, first=0), below)),
+    ("a quantum later from below", (above, partial(below, shift=1))),
     source="beyond the paper; theorem 4.5 for k = ∞",
     method="enclosure",
 )

@@ -22,13 +22,10 @@ from mlptsym.symbolic.policies.discipline import UNLOADING, Discipline
     "unloading-size",
     "a job that is demoted from level r pays u_r there and c_r at its return",
     r"\mathbb E[S_k^{\mathrm{eff}}] = \mathbb E[S] + \sum_{r=1}^{k-1}(c_r + u_r)\bar F(t_r)",
-    lambda: lambda r: (cost[r] + unload[r]) * tail(attained(r)),
-    ("without moving out", lambda: lambda r: cost[r] * tail(attained(r))),
-    (
-        "paid by all who reach the level",
-        lambda: lambda r: cost[r] * tail(attained(r)) + unload[r] * tail(attained(r - 1)),
-    ),
-    ("the cost of the level above", lambda: lambda r: (restore_cost(r - 1) + unload[r]) * tail(attained(r))),
+    lambda r: (cost[r] + unload[r]) * tail(attained(r)),
+    ("without moving out", lambda r: cost[r] * tail(attained(r))),
+    ("paid by all who reach the level", lambda r: cost[r] * tail(attained(r)) + unload[r] * tail(attained(r - 1))),
+    ("the cost of the level above", lambda r: (restore_cost(r - 1) + unload[r]) * tail(attained(r))),
     source="beyond the paper; eq. (9)",
 )
 def check_size(claim: Callable[[int], sp.Expr]) -> Equations:

@@ -84,9 +84,9 @@ def jumps() -> dict[int, Jump]:
     "eq-32",
     "θ̂ = ℓ_C for k = 2 and 3 ≤ ℓ_C/E[L] ≤ 7: there ℓ_C is a strict local minimum, at 8E[L] it is not",
     r"\hat\theta = \ell_C\ \text{if } k=2,\ a\le\ell_C/\mathbb E[L]\le b;\quad a=3,\ b=7",
-    lambda: ((3, 4, 5, 6, 7), (8,)),
-    ("b = 8", lambda: ((3, 4, 5, 6, 7, 8), ())),
-    ("b = 6", lambda: ((3, 4, 5, 6), (7, 8))),
+    ((3, 4, 5, 6, 7), (8,)),
+    ("b = 8", ((3, 4, 5, 6, 7, 8), ())),
+    ("b = 6", ((3, 4, 5, 6), (7, 8))),
     source="eq. (32) at the paper's λ, β, γ",
     method="enclosure",
 )

@@ -41,7 +41,7 @@ def effect(name: str) -> sp.Expr:
     "kink-many-levels",
     "at θ = ℓ_C/m, m < k, the slope of E[T] jumps up, for every k and m: kinks that can be minima, never maxima",
     r"T'(\theta)\Big|_{(\ell_C/m)^-}^{(\ell_C/m)^+} = (1-\beta)\,f_L(\ell_C)\,m\,B_m > 0",
-    lambda: (effect, 1),
+    (effect, 1),
     ("mass below t_J still pays c_J", lambda: (_still_paying, 1)),
     ("the slope jumps down", lambda: (effect, -1)),
     source="section 4.3; the paper has k = 2 only",

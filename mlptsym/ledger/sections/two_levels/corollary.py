@@ -29,10 +29,10 @@ def response_time(two: TwoLevels) -> sp.Expr:
     "E[T(θ)] = E[S] + γθF̄(θ) + d_1 + F̄(θ) ρ/(1 − ρ) (θ + d_1)",
     r"\mathbb E[T(\theta)] = \mathbb E[S] + \gamma\theta\bar F(\theta) + d_1"
     r" + \bar F(\theta)\frac{\rho}{1-\rho}(\theta+d_1)",
-    lambda: response_time,
-    ("1 − γ for γ", lambda: lambda two: response_time(two) + (1 - 2 * gamma) * theta * two.tail),
-    ("ρ_1 for ρ", lambda: lambda two: response_time(replace(two, rho=two.rho_1))),
-    ("θ left out of the last bracket", lambda: lambda two: response_time(two) - two.tail * two.odds * theta),
+    response_time,
+    ("1 − γ for γ", lambda two: response_time(two) + (1 - 2 * gamma) * theta * two.tail),
+    ("ρ_1 for ρ", lambda two: response_time(replace(two, rho=two.rho_1))),
+    ("θ left out of the last bracket", lambda two: response_time(two) - two.tail * two.odds * theta),
 )
 def check_response_time(claim: Callable[[TwoLevels], sp.Expr]) -> Equations:
     """Theorem 4.5 for k = 2 and linear memory."""
@@ -53,7 +53,7 @@ def waits(two: TwoLevels) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     "d_1 = λ(E[S_1²] + F̄(θ)E[S_2²]) / (2(1 − ρ_1)), d_2 = (λE[(S_2^eff)²]/(2(1 − ρ)) + λθE[S_1]) / (1 − ρ_1)",
     r"d_1 = \frac{\lambda(\mathbb E[S_1^2]+\bar F(\theta)\mathbb E[S_2^2])}{2(1-\rho_1)},\quad"
     r" d_2 = \frac{\frac{\lambda\mathbb E[(S_2^{\mathrm{eff}})^2]}{2(1-\rho)}+\lambda\theta\mathbb E[S_1]}{1-\rho_1}",
-    lambda: waits,
+    waits,
     ("d_2 without λθE[S_1]", lambda: wait_without_arrivals),
     ("ρ_2 without F̄(θ)", lambda: load_without_tail),
 )

@@ -53,8 +53,8 @@ def part_B(two: TwoLevels) -> sp.Expr:
     "T′(x) = F̄_L(x) B(x) (A(x)/B(x) − h_L(x))",
     r"T'(x) = \bar F_L(x)B(x)\Bigl(\frac{A(x)}{B(x)} - h_L(x)\Bigr)",
     lambda: derivative,
-    ("h_L added", lambda: lambda two, slope, hazard: derivative(two, slope, -hazard)),
-    ("F̄_L left out", lambda: lambda two, slope, hazard: derivative(two, slope, hazard) / two.tail),
+    ("h_L added", lambda two, slope, hazard: derivative(two, slope, -hazard)),
+    ("F̄_L left out", lambda two, slope, hazard: derivative(two, slope, hazard) / two.tail),
 )
 def check_derivative(claim: Callable[[TwoLevels, sp.Expr, sp.Symbol], sp.Expr]) -> Outcome:
     """Leibniz differentiation of (29) at θ = q(x), the density of S at q(x) times q′ being that of L at x."""
@@ -83,8 +83,8 @@ def _samples() -> dict[str, ServiceLaw]:
     "(30) is the derivative of (29), at x = 200 and 700 for two laws with ℓ_C = 500",
     r"T'(x) = \frac{d}{dx}\mathbb E[T(q(x))]",
     lambda: derivative,
-    ("q′ left out of A", lambda: lambda two, slope, hazard: derivative(two, sp.S.One, hazard)),
-    ("h_L added", lambda: lambda two, slope, hazard: derivative(two, slope, -hazard)),
+    ("q′ left out of A", lambda two, slope, hazard: derivative(two, sp.S.One, hazard)),
+    ("h_L added", lambda two, slope, hazard: derivative(two, slope, -hazard)),
     source="eq. (30)",
     method="digits",
 )
@@ -113,11 +113,11 @@ def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Ex
     "A = q′ [λ(1 + F̄_L ρ/(1 − ρ))/(1 − ρ_1) Q + γ + ρ/(1 − ρ) + λγF̄_L/(1 − ρ)² (q + d_1)]",
     r"A(x) = q'(x)\Bigl[\frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}Q + \gamma"
     r" + \frac{\rho}{1-\rho} + \frac{\lambda\gamma\bar F_L}{(1-\rho)^2}(q+d_1)\Bigr]",
-    lambda: part_A,
+    part_A,
     ("1 − ρ for (1 − ρ)²", lambda: linear_in_spare_capacity),
-    ("γ left out", lambda: lambda two, slope: part_A(two, slope) - slope * gamma),
-    ("E[S²] for E[S_2] in Q", lambda: lambda two, slope: part_A(two, slope, square_for_mean(two))),
-    ("q′ left out", lambda: lambda two, slope: part_A(two, sp.S.One)),
+    ("γ left out", lambda two, slope: part_A(two, slope) - slope * gamma),
+    ("E[S²] for E[S_2] in Q", lambda two, slope: part_A(two, slope, square_for_mean(two))),
+    ("q′ left out", lambda two, slope: part_A(two, sp.S.One)),
     source="appendix A",
 )
 def check_A(claim: Part) -> Equations:
@@ -133,10 +133,10 @@ def check_A(claim: Part) -> Equations:
     "B = λ(1 + F̄_L ρ/(1 − ρ))/(1 − ρ_1) γ²q²/2 + γq + ρ/(1 − ρ) (q + d_1) + λγF̄_L q/(1 − ρ)² (q + d_1)",
     r"B(x) = \frac{\lambda\bigl(1+\bar F_L\frac{\rho}{1-\rho}\bigr)}{1-\rho_1}\frac{\gamma^2q^2}{2} + \gamma q"
     r" + \frac{\rho}{1-\rho}(q+d_1) + \frac{\lambda\gamma\bar F_Lq}{(1-\rho)^2}(q+d_1)",
-    lambda: lambda two, slope: part_B(two),
-    ("γ² for γ²/2", lambda: lambda two, _: part_B(two) + two.first_factor * gamma**2 * two.theta**2 / 2),
-    ("times q′", lambda: lambda two, slope: slope * part_B(two)),
-    ("γq left out", lambda: lambda two, slope: part_B(two) - gamma * two.theta),
+    lambda two, slope: part_B(two),
+    ("γ² for γ²/2", lambda two, _: part_B(two) + two.first_factor * gamma**2 * two.theta**2 / 2),
+    ("times q′", lambda two, slope: slope * part_B(two)),
+    ("γq left out", lambda two, slope: part_B(two) - gamma * two.theta),
     source="appendix A",
 )
 def check_B(claim: Part) -> Equations:
@@ -151,10 +151,10 @@ def check_B(claim: Part) -> Equations:
     "Q",
     "Q = d_1 + q − (1 − γ)E[S_2], with E[S_2] and not E[S²]",
     r"Q(x) = d_1 + q - (1-\gamma)\mathbb E[S_2]",
-    lambda: lambda two: two.Q,
+    lambda two: two.Q,
     ("E[S²] for E[S_2]", lambda: square_for_mean),
-    ("γ for 1 − γ", lambda: lambda two: two.d_1 + two.theta - gamma * two.mean_2),
-    ("q left out", lambda: lambda two: two.Q - two.theta),
+    ("γ for 1 − γ", lambda two: two.d_1 + two.theta - gamma * two.mean_2),
+    ("q left out", lambda two: two.Q - two.theta),
     source="appendix A, where the print can be read as E[S²]",
 )
 def check_Q(claim: Callable[[TwoLevels], sp.Expr]) -> Equations:
@@ -177,9 +177,9 @@ def derivative(two: TwoLevels, slope: sp.Expr, hazard: sp.Expr) -> sp.Expr:
     "B-positive",
     "B(x) > 0 for x > 0 and 0 < ρ < 1",
     r"B(x) > 0",
-    lambda: lambda two, slope: part_B(two),
-    ("A(x) > 0", lambda: part_A),
-    ("with −γq", lambda: lambda two, slope: part_B(two) - 2 * gamma * two.theta),
+    lambda two, slope: part_B(two),
+    ("A(x) > 0", part_A),
+    ("with −γq", lambda two, slope: part_B(two) - 2 * gamma * two.theta),
     source="section 4.3, after eq. (30)",
 )
 def check_positive(claim: Part) -> Outcome:

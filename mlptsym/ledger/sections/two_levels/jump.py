@@ -67,9 +67,9 @@ def check_strict_minimum(claim: tuple[sp.Expr, sp.Expr, sp.Expr]) -> Outcome:
     "kink-two-levels",
     "at θ = ℓ_C the slope dT/dθ jumps up, by (1 − β) F̄_L B h_L: a kink that can be a minimum, never a maximum",
     r"T'(\theta)\Big|_{\ell_C^-}^{\ell_C^+} = (1-\beta)\bar F_L(\ell_C)B(\ell_C)h_L(\ell_C) > 0",
-    lambda: lambda survivors, B, hazard: (1 - beta) * survivors * B * hazard,
-    ("1/β − 1 for 1 − β", lambda: lambda survivors, B, hazard: (1 / beta - 1) * survivors * B * hazard),
-    ("downward", lambda: lambda survivors, B, hazard: (beta - 1) * survivors * B * hazard),
+    lambda survivors, B, hazard: (1 - beta) * survivors * B * hazard,
+    ("1/β − 1 for 1 − β", lambda survivors, B, hazard: (1 / beta - 1) * survivors * B * hazard),
+    ("downward", lambda survivors, B, hazard: (beta - 1) * survivors * B * hazard),
     source="section 4.3; the paper has the jump of A/B only",
 )
 def check_kink(claim: Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:

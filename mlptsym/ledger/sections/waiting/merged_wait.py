@@ -76,8 +76,8 @@ def check_merged_wait(claim: sp.Expr) -> Equations:
     "eq-15-written-out",
     "(15)–(18) and the wait by pieces agree for k = 1, 2, 3 and every j",
     r"d_J = \frac{\lambda}{2}\,\frac{\mathbb E[X_j^2] + \sum_{r>j}\mathbb E[Y_r^2]}{1 - \lambda\mathbb E[X_j]}",
-    lambda: printed.merged_wait,
-    ("no correction", lambda: partial(printed.merged_wait, correction=lambda j, k: sp.S.Zero)),
+    printed.merged_wait,
+    ("no correction", partial(printed.merged_wait, correction=lambda j, k: sp.S.Zero)),
     ("b_J with one cost more", lambda: partial(printed.merged_wait, divisor=work_one_cost_more)),
     source="eqs. (15)–(18)",
 )
@@ -94,7 +94,7 @@ def check_waits_written_out(claim: Claim) -> Outcome:
     "O_J = λF̄(t_J)(t_J + Σ_{r<J} c_r) v_{J+1} + λ Σ_{r=J+1}^{k−1} F̄(t_r)(θ_r + c_{r−1}) v_{r+1}, all J < k",
     r"O_J = \lambda\bar F(j\theta)\Bigl(j\theta + \sum_{r=1}^{j-1}c_r\Bigr)v_{j+1}"
     r" + \lambda\sum_{r=j+1}^{k-1}\bar F(r\theta)(\theta + c_{r-1})v_{r+1}",
-    lambda: printed.overtaken,
+    printed.overtaken,
     *OVERTAKEN,
 )
 def check_overtaken(claim: Claim) -> Equations:
@@ -111,7 +111,7 @@ def check_overtaken(claim: Claim) -> Equations:
     "eq-16-written-out",
     "(16) for k = 2, 3, 4 and every j",
     r"O_J = \lambda\sum_{r>j}\mathbb E[X_{r-1}Y_r]",
-    lambda: printed.overtaken,
+    printed.overtaken,
     *OVERTAKEN,
     source="eq. (16)",
 )
@@ -124,7 +124,7 @@ def check_overtaken_written_out(claim: Claim) -> Outcome:
     "eq-16-last-level",
     "for j = k nothing is overtaken: O_J = 0, and v_{k+1} never occurs",
     r"O_k = 0",
-    lambda: printed.overtaken,
+    printed.overtaken,
     ("(16) taken at its word, with F̄(kθ) v_{k+1}", lambda: overtaken_as_printed),
     source="eq. (16) at j = k, where the paper leaves v_{k+1} undefined",
 )
@@ -157,7 +157,7 @@ def check_balance(claim: sp.Expr) -> Equations:
     "the correction O_J and the piecewise work give the same d_J for every J and k",
     r"\lambda\mathbb E[(S_k^{\mathrm{eff}})^2] - 2O_J"
     r" = \lambda\Bigl(\mathbb E[X_J^2] + \sum_{r>J}\mathbb E[Y_r^2]\Bigr)",
-    lambda: printed.overtaken,
+    printed.overtaken,
     *OVERTAKEN,
 )
 def check_merged_queue(claim: Claim) -> Outcome:

@@ -26,9 +26,9 @@ from mlptsym.symbolic.policies.algorithm import piece
     "b_J = E[min(S, t_J)] + Σ_{r<J} c_r F̄(t_r) for J < k, E[S_k^eff] for J = k",
     r"b_J = \begin{cases}\mathbb E[\min\{S, j\theta\}] + \sum_{r=1}^{j-1}c_r\bar F(r\theta) & j<k\\"
     r"\mathbb E[S_k^{\mathrm{eff}}] & j=k\end{cases}",
-    lambda: printed.merged_work,
+    printed.merged_work,
     ("sum up to j", lambda: work_one_cost_more),
-    ("min(S, t_J) for j = k as well", lambda: lambda j, k: printed.merged_work(j, None)),
+    ("min(S, t_J) for j = k as well", lambda j, k: printed.merged_work(j, None)),
 )
 def check_merged_work(claim: Claim) -> Equations:
     """b_J grows by E[Y_{J+1}] from each level to the next, up to E[S_k^eff] at the last."""
@@ -45,7 +45,7 @@ def check_merged_work(claim: Claim) -> Equations:
     "eq-17-written-out",
     "(17) for k = 1 … 4 and every j",
     r"b_J = \mathbb E[X_j]",
-    lambda: printed.merged_work,
+    printed.merged_work,
     ("sum up to j", lambda: work_one_cost_more),
     source="eq. (17)",
 )
@@ -58,9 +58,9 @@ def check_merged_work_written_out(claim: Claim) -> Outcome:
     "eq-18",
     "v_i = E[S − t_{i−1} + Σ_{r=i−1}^{k−1} c_r 1{S > t_r} | S > t_{i−1}], i = 2 … k",
     r"v_i = \mathbb E\Bigl[S-(i-1)\theta+\sum_{r=i-1}^{k-1}c_r\mathbf 1\{S>r\theta\}\,\Big|\,S>(i-1)\theta\Bigr]",
-    lambda: printed.remaining,
+    printed.remaining,
     ("sum from r = i", lambda: remaining_unpaid),
-    ("not conditioned on S > t_{i−1}", lambda: printed.remaining_mean),
+    ("not conditioned on S > t_{i−1}", printed.remaining_mean),
 )
 def check_remaining(claim: Claim) -> Equations:
     """v_i F̄(t_{i−1}) = E[Y_i + … + Y_k], from the last level down."""
@@ -76,7 +76,7 @@ def check_remaining(claim: Claim) -> Equations:
     "eq-18-written-out",
     "(18) for k = 2, 3, 4 and every i",
     r"v_i = \mathbb E[Y_i + \dots + Y_k \mid S > t_{i-1}]",
-    lambda: printed.remaining,
+    printed.remaining,
     ("sum from r = i", lambda: remaining_unpaid),
     ("v_{i+1} for v_i", lambda: remaining_shifted),
     source="eq. (18)",
@@ -92,9 +92,9 @@ def check_remaining_written_out(claim: Claim) -> Outcome:
     "eq-19",
     "X_J = min(S, t_J) + Σ_{r<J} c_r 1{S > t_r}; b_J is its expectation, which (19) leaves out",
     r"b_J = \mathbb E\Bigl[\min\{S, j\theta\} + \sum_{r=1}^{j-1}c_r\mathbf 1\{S>r\theta\}\Bigr]",
-    lambda: printed.work,
-    ("sum up to j", lambda: lambda j: printed.work(j) + c(j) * Indicator(service, t(j))),
-    ("costs paid by every job", lambda: lambda j: sp.Min(service, t(j)) + total(c, 1, j - 1)),
+    printed.work,
+    ("sum up to j", lambda j: printed.work(j) + c(j) * Indicator(service, t(j))),
+    ("costs paid by every job", lambda j: sp.Min(service, t(j)) + total(c, 1, j - 1)),
 )
 def check_work_variable(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """Job by job, (19) grows by the piece of the next level; its expectation therefore grows as (17) does.
@@ -115,9 +115,9 @@ def check_work_variable(claim: Callable[[Any], sp.Expr]) -> Outcome:
     "eq-20",
     "the merged levels serve a job that will go on with probability λF̄(t_J)(t_J + Σ_{r<J} c_r)",
     r"\lambda\bar F(j\theta)\Bigl(j\theta + \sum_{r=1}^{j-1}c_r\Bigr)",
-    lambda: printed.merged_occupied,
+    printed.merged_occupied,
     ("no restore costs", lambda: merged_without_costs),
-    ("sum up to j", lambda: lambda j: printed.merged_occupied(j) + arrival_rate * F(j) * c(j)),
+    ("sum up to j", lambda j: printed.merged_occupied(j) + arrival_rate * F(j) * c(j)),
 )
 def check_merged_occupied(claim: Callable[[Any], sp.Expr]) -> Equations:
     """λE[X_J ; S > t_J], level by level: survivors of level J + 1 have its piece behind them as well."""
@@ -133,9 +133,9 @@ def check_merged_occupied(claim: Callable[[Any], sp.Expr]) -> Equations:
     "eq-21",
     "level r > J serves a job that will go on with probability λF̄(t_r)(θ_r + c_{r−1})",
     r"\lambda\bar F(r\theta)(\theta + c_{r-1})",
-    lambda: printed.lower_occupied,
+    printed.lower_occupied,
     ("c_r for c_{r−1}", lambda: lower_with_next_cost),
-    ("F̄(t_{r−1}) for F̄(t_r)", lambda: lambda r: printed.lower_occupied(r) * F(r - 1) / F(r)),
+    ("F̄(t_{r−1}) for F̄(t_r)", lambda r: printed.lower_occupied(r) * F(r - 1) / F(r)),
 )
 def check_lower_occupied(claim: Callable[[Any], sp.Expr]) -> Equations:
     """λE[Y_r ; S > t_r] at a symbolic r > 1."""

@@ -37,9 +37,9 @@ def delay_by_arrivals(d: sp.Expr, a: sp.Expr, x: sp.Expr) -> sp.Expr:
     "eq-23",
     "d_j = (d_J + λ a_{j−1} E[X_{j−1}]) / (1 − λE[X_{j−1}]), with (24) and (25) on the way",
     r"d_j = \frac{d_J + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]}",
-    lambda: total_delay,
-    ("a_{j−1} left out", lambda: lambda d, a, x: total_delay(d, 0, x)),
-    ("λ left out of the divisor", lambda: lambda d, a, x: (d + arrival_rate * a * x) / (1 - x)),
+    total_delay,
+    ("a_{j−1} left out", lambda d, a, x: total_delay(d, 0, x)),
+    ("λ left out of the divisor", lambda d, a, x: (d + arrival_rate * a * x) / (1 - x)),
 )
 def check_total_delay(claim: Delay) -> Equations:
     """The root D of D = d_J + λ(D + a_{j−1}) E[X_{j−1}]: all arrivals until the last level begins go first."""
@@ -51,8 +51,8 @@ def check_total_delay(claim: Delay) -> Equations:
     "eq-23-a",
     "a_J = t_J + Σ_{r<J} c_r, the time given to a job before it reaches level J + 1",
     r"a_{j-1} = (j-1)\theta + \sum_{r=1}^{j-2}c_r",
-    lambda: printed.before,
-    ("sum up to j − 1", lambda: lambda j: printed.before(j) + c(j - 1)),
+    printed.before,
+    ("sum up to j − 1", lambda j: printed.before(j) + c(j - 1)),
     source="eq. (23)",
 )
 def check_before(claim: Callable[[Any], sp.Expr]) -> Equations:
@@ -66,9 +66,9 @@ def check_before(claim: Callable[[Any], sp.Expr]) -> Equations:
     "eq-23-X",
     "E[X_J] = E[min(S, t_J)] + Σ_{r<J} c_r F̄(t_r), the time a new arrival takes ahead of a level-(J+1) job",
     r"\mathbb E[X_{j-1}] = \mathbb E[\min\{S,(j-1)\theta\}] + \sum_{r=1}^{j-2}c_r\bar F(r\theta)",
-    lambda: printed.interrupting,
-    ("sum up to j − 1", lambda: lambda j: printed.interrupting(j) + c(j - 1) * F(j - 1)),
-    ("min(S, t_j)", lambda: lambda j: printed.interrupting(j + 1) - c(j - 1) * F(j - 1)),
+    printed.interrupting,
+    ("sum up to j − 1", lambda j: printed.interrupting(j) + c(j - 1) * F(j - 1)),
+    ("min(S, t_j)", lambda j: printed.interrupting(j + 1) - c(j - 1) * F(j - 1)),
     source="eq. (23)",
 )
 def check_interrupting(claim: Callable[[Any], sp.Expr]) -> Equations:
@@ -82,9 +82,9 @@ def check_interrupting(claim: Callable[[Any], sp.Expr]) -> Equations:
     "eq-23-written-out",
     "(23) for k = 1, 2, 3 and every j",
     r"d_j = \frac{d_J + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]}",
-    lambda: printed.waiting_time,
-    ("a_j for a_{j−1}", lambda: partial(printed.waiting_time, ahead=lambda j: printed.before(j + 1))),
-    ("E[X_j] for E[X_{j−1}]", lambda: partial(printed.waiting_time, new=lambda j: printed.interrupting(j + 1))),
+    printed.waiting_time,
+    ("a_j for a_{j−1}", partial(printed.waiting_time, ahead=lambda j: printed.before(j + 1))),
+    ("E[X_j] for E[X_{j−1}]", partial(printed.waiting_time, new=lambda j: printed.interrupting(j + 1))),
     source="eq. (23)",
 )
 def check_waiting_time_written_out(claim: Claim) -> Outcome:
@@ -96,8 +96,8 @@ def check_waiting_time_written_out(claim: Claim) -> Outcome:
     "eq-23-a-written-out",
     "a_{j−1} for j = 1 … 4",
     r"a_{j-1} = (j-1)\theta + \sum_{r=1}^{j-2}c_r",
-    lambda: printed.before,
-    ("sum up to j − 1", lambda: lambda j: printed.before(j) + c(j - 1)),
+    printed.before,
+    ("sum up to j − 1", lambda j: printed.before(j) + c(j - 1)),
     source="eq. (23)",
 )
 def check_before_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome:
@@ -109,9 +109,9 @@ def check_before_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome:
     "eq-24",
     "new arrivals delay a j-job by λ(d_J + a_{j−1}) E[X_{j−1}] / (1 − λE[X_{j−1}])",
     r"\frac{\lambda(d_J + a_{j-1})\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]}",
-    lambda: delay_by_arrivals,
-    ("arrivals during d_J only", lambda: lambda d, a, x: delay_by_arrivals(d, 0, x)),
-    ("no busy periods, only the arrivals themselves", lambda: lambda d, a, x: arrival_rate * (d + a) * x),
+    delay_by_arrivals,
+    ("arrivals during d_J only", lambda d, a, x: delay_by_arrivals(d, 0, x)),
+    ("no busy periods, only the arrivals themselves", lambda d, a, x: arrival_rate * (d + a) * x),
 )
 def check_delay_by_arrivals(claim: Delay) -> Equations:
     """The total wait less d_J."""
@@ -123,9 +123,9 @@ eq_25 = entry(
     "eq-25",
     "d_j = d_J + λ(d_J + a_{j−1}) E[X_{j−1}] / (1 − λE[X_{j−1}])",
     r"d_j = d_J + \frac{\lambda(d_J + a_{j-1})\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]}",
-    lambda: lambda d, a, x: d + delay_by_arrivals(d, a, x),
-    ("d_J left out", lambda: delay_by_arrivals),
-    ("λ left out", lambda: lambda d, a, x: d + delay_by_arrivals(d, a, x) / arrival_rate),
+    lambda d, a, x: d + delay_by_arrivals(d, a, x),
+    ("d_J left out", delay_by_arrivals),
+    ("λ left out", lambda d, a, x: d + delay_by_arrivals(d, a, x) / arrival_rate),
 )(check_total_delay.function)
 
 
@@ -133,10 +133,10 @@ eq_25 = entry(
     "lemma-4.4",
     "(23) follows from the mean wait d_J and the busy periods of X_{j−1}; d_1 = d_J",
     r"d_j = \frac{d_J + \lambda a_{j-1}\mathbb E[X_{j-1}]}{1 - \lambda\mathbb E[X_{j-1}]},\quad d_1 = d_J",
-    lambda: (total_delay, printed.before, printed.interrupting),
-    ("a_{j−1} left out", lambda: (lambda d, a, x: total_delay(d, 0, x), printed.before, printed.interrupting)),
-    ("a_{j−1} with c_{j−1}", lambda: (total_delay, lambda j: printed.before(j) + c(j - 1), printed.interrupting)),
-    ("E[X_{j−1}] without costs", lambda: (total_delay, printed.before, lambda j: printed.served(j - 1))),
+    (total_delay, printed.before, printed.interrupting),
+    ("a_{j−1} left out", (lambda d, a, x: total_delay(d, 0, x), printed.before, printed.interrupting)),
+    ("a_{j−1} with c_{j−1}", (total_delay, lambda j: printed.before(j) + c(j - 1), printed.interrupting)),
+    ("E[X_{j−1}] without costs", (total_delay, printed.before, lambda j: printed.served(j - 1))),
 )
 def check_job_wait(claim: tuple[Delay, Callable[[Any], sp.Expr], Callable[[Any], sp.Expr]]) -> Outcome:
     """The delay in free symbols, its two ingredients for every level by induction, and no delay for j = 1."""

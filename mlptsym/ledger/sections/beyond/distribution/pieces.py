@@ -39,9 +39,9 @@ def kernel(order: sp.Expr, at: sp.Expr, place: sp.Expr) -> sp.Expr:
     "partial-transform",
     "E[S^n e^{−sS} ; a < S ≤ b]: its derivatives in s, a and b, and its value at s = 0",
     r"\mathbb E\left[S^ne^{-sS};a<S\le b\right] = \int_a^bx^ne^{-sx}f(x)\,dx",
-    lambda: kernel,
-    ("e^{sx}", lambda: lambda n, at, x: kernel(n, -at, x)),
-    ("one power more", lambda: lambda n, at, x: kernel(n + 1, at, x)),
+    kernel,
+    ("e^{sx}", lambda n, at, x: kernel(n, -at, x)),
+    ("one power more", lambda n, at, x: kernel(n + 1, at, x)),
     source="beyond the paper; definition of what the transform of T is written in",
 )
 def check_partial_transform(claim: Kernel) -> Outcome | Equations:
@@ -162,7 +162,7 @@ def found_as_stated(idle: sp.Expr, lower: sp.Expr, work: sp.Expr) -> sp.Expr:
     "transform of the work that a level-j arrival finds, from the balance of e^{−σV}",
     r"\mathbb E[e^{-\sigma V}] = \frac{1-\rho^{\mathrm{eff}} + \sum_{r>j}\lambda"
     r"\left(\bar F(t_{r-1})-\tilde Y_r(\sigma)\right)/\sigma}{1-\lambda\left(1-\tilde X_j(\sigma)\right)/\sigma}",
-    lambda: found_as_stated,
+    found_as_stated,
     ("pieces of lower levels left out", lambda: _altered(lambda a: (a[0], sp.S.Zero, a[2]))),
     ("1 in place of 1 − ρ^eff", lambda: _altered(lambda a: (sp.S.One, *a[1:]))),
     ("lower pieces counted twice", lambda: _altered(lambda a: (a[0], 2 * a[1], a[2]))),
@@ -199,13 +199,13 @@ def slopes_as_stated(mean: sp.Expr, square: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     r"\sigma = s+\lambda\left(1-\tilde X_{j-1}(\sigma)\right),\quad \sigma'(0) = \frac{1}"
     r"{1-\lambda\mathbb E[X_{j-1}]},\quad \sigma''(0) = -\frac{\lambda\mathbb E[X_{j-1}^2]}"
     r"{(1-\lambda\mathbb E[X_{j-1}])^3}",
-    lambda: slopes_as_stated,
+    slopes_as_stated,
     (
         "1 − λE[X] squared in σ″",
-        lambda: lambda m, q: (slopes_as_stated(m, q)[0], -arrival_rate * q / (1 - arrival_rate * m) ** 2),
+        lambda m, q: (slopes_as_stated(m, q)[0], -arrival_rate * q / (1 - arrival_rate * m) ** 2),
     ),
-    ("E[X]² for E[X²]", lambda: lambda m, q: slopes_as_stated(m, m**2)),
-    ("1 + λE[X]", lambda: lambda m, q: slopes_as_stated(-m, q)),
+    ("E[X]² for E[X²]", lambda m, q: slopes_as_stated(m, m**2)),
+    ("1 + λE[X]", lambda m, q: slopes_as_stated(-m, q)),
     source="beyond the paper; the busy period of Takács",
 )
 def check_busy_period(claim: Slopes) -> Equations:

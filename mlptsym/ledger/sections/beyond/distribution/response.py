@@ -81,10 +81,10 @@ def check_transform(claim: ByParts) -> Outcome:
     r"-\left.\frac{d}{ds}\right|_{s=0}\sum_{j=1}^{k}\mathbb E\left[e^{-\sigma_jV_j}\right]e^{-\sigma_ja_{j-1}}"
     r"\,\mathbb E\left[e^{-s(c_{j-1}+S-t_{j-1})};J=j\right] = \mathbb E[S_k^{\mathrm{eff}}]"
     r" + \sum_{j=1}^{k}p_jd_j",
-    lambda: printed.response_time,
-    ("E[S] for E[S^eff]", lambda: partial(printed.response_time, size=lambda _: UpperMoment(1, 0))),
-    ("d_J for d_j", lambda: partial(printed.response_time, d=printed.merged_wait)),
-    ("F̄(t_j) for p_j", lambda: partial(printed.response_time, p=lambda j, k: F(j - 1))),
+    printed.response_time,
+    ("E[S] for E[S^eff]", partial(printed.response_time, size=lambda _: UpperMoment(1, 0))),
+    ("d_J for d_j", partial(printed.response_time, d=printed.merged_wait)),
+    ("F̄(t_j) for p_j", partial(printed.response_time, p=lambda j, k: F(j - 1))),
     source="beyond the paper; theorem 4.5",
 )
 def check_mean(claim: Callable[..., sp.Expr]) -> Outcome:
@@ -180,8 +180,8 @@ def parts_of(j: int, k: int) -> Parts:
     r"\mathbb E[T^2;J=j] = p_j\,\mathbb E[D^2]+2\,\mathbb E[D]\,\mathbb E[R;J=j]+\mathbb E[R^2;J=j],\quad"
     r"\mathbb E[D^2] = \frac{\mathbb E[(V+a_{j-1})^2]}{(1-\lambda\mathbb E[X_{j-1}])^2}"
     r"+\frac{\lambda\mathbb E[X_{j-1}^2]\,\mathbb E[V+a_{j-1}]}{(1-\lambda\mathbb E[X_{j-1}])^3}",
-    lambda: moments_by_parts,
-    ("the busy period without variance", lambda: partial(moments_by_parts, factor=0)),
+    moments_by_parts,
+    ("the busy period without variance", partial(moments_by_parts, factor=0)),
     ("no new arrivals", lambda: _no_interruptions),
     ("the pieces of lower levels left out", lambda: _no_lower_pieces),
     source="beyond the paper; Takács 1962, Conway, Maxwell and Miller 1967, Fuhrmann and Cooper 1985",
@@ -218,8 +218,8 @@ def exponential(expression: sp.Expr) -> sp.Expr:
     r"\mathbb E[Y_r^n] = \int_{t_{r-1}}^{t_r}(c_{r-1}+s-t_{r-1})^nf(s)\,ds"
     r" + (c_{r-1}+t_r-t_{r-1})^n\bar F(t_r)",
     lambda: sp.Add,
-    ("no restore cost", lambda: lambda _, served: served),
-    ("the cost twice", lambda: lambda restored, served: 2 * restored + served),
+    ("no restore cost", lambda _, served: served),
+    ("the cost twice", lambda restored, served: 2 * restored + served),
     source="beyond the paper; from eq. (8)",
 )
 def check_piece_moments(claim: Powers) -> Equations:

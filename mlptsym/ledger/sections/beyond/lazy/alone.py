@@ -11,7 +11,7 @@ from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Equations, agreement
 from mlptsym.ledger.exact.digits import value
 from mlptsym.ledger.paper.notation import F, S, c, lam, t
-from mlptsym.ledger.sections.lazy.chain import CHAIN, by_chain
+from mlptsym.ledger.sections.beyond.lazy.chain import CHAIN, by_chain
 from mlptsym.symbolic.mean import lazy
 from mlptsym.symbolic.mean.lazy import CYCLE, quiet
 from mlptsym.symbolic.mean.waiting import linear_root
@@ -183,9 +183,9 @@ def at_chain(expression: sp.Expr) -> sp.Expr:
     "e is 0 at the edge of stability; for θ → 0 it is (1 − ρ_0)(1 + P(A = 1)/P(A = 0)), A the arrivals during S",
     r"\rho_2^{\mathrm{eff}}\to1:\ e\to0;\quad \theta\to0,\ c\to0:\ e\to(1-\rho_0)\Bigl(1+"
     r"\frac{\lambda\mathbb E[Se^{-\lambda S}]}{\mathbb E[e^{-\lambda S}]}\Bigr)",
-    lambda: lambda none, single: (1 - lam * mean()) * (1 + single / none),
-    ("1 − ρ_0: only who arrives at an idle server", lambda: lambda none, single: 1 - lam * mean()),
-    ("1", lambda: lambda none, single: sp.S.One),
+    lambda none, single: (1 - lam * mean()) * (1 + single / none),
+    ("1 − ρ_0: only who arrives at an idle server", lambda none, single: 1 - lam * mean()),
+    ("1", lambda none, single: sp.S.One),
     source="beyond the paper; remark 1",
 )
 def check_limits(claim: Callable[[sp.Expr, sp.Expr], sp.Expr]) -> Equations:
