@@ -120,7 +120,8 @@ NAMES = {
          "mlptsym.likelihood.Sample.at_cap", "mlptsym.numeric.gittins.index.index_of_law",
          "mlptsym.numeric.optimal.descent.descended", "mlptsym.numeric.distribution.quantile_guess.guessed_quantiles",
          "mlptsym.numeric.levels.remainder.level_depth",
-         "mlptsym.numeric.mean.response.moments_needed", "mlptsym.numeric.model.saturation.refuse_saturated"),
+         "mlptsym.numeric.mean.response.moments_needed", "mlptsym.numeric.model.saturation.refuse_saturated",
+         "mlptsym.numeric.mean.lazy.gain_and_slope"),
         CHECKED,
     ),
     **{

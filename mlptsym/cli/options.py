@@ -104,8 +104,8 @@ PolicyName = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
-        help="fcfs, mlpt, or in simulation only mlpt-lazy (no cost where nothing is overtaken) and capped-gittins; "
-        "mlpt if levels or quanta are given, otherwise fcfs.",
+        help="fcfs, mlpt, mlpt-lazy (no cost where nothing is overtaken; by theory for two levels), or in simulation "
+        "only capped-gittins; mlpt if levels or quanta are given, otherwise fcfs.",
         show_default=False,
     ),
 ]

@@ -20,7 +20,7 @@ from mlptsym.cli.options import (
 )
 from mlptsym.cli.output import checked, format_number, print_json, print_rows, print_table
 from mlptsym.parameters import read_number
-from mlptsym.validation import refuse
+from mlptsym.validation import choice, refuse
 
 if TYPE_CHECKING:
     from mlptsym.numeric.mean.response import Solution
@@ -49,13 +49,13 @@ def response(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Mean response time of a queue under FCFS or MLPT, by the theory."""
+    """Mean response time of a queue under FCFS, MLPT, or lazy MLPT with two levels, by the theory."""
     from mlptsym.numeric.mean.response import level_table, solve
     from mlptsym.numeric.model.policies import FCFS
 
     chosen = read_policy(queue, policy, levels, quantum, quanta)
-    if chosen.lazy:
-        refuse("policy", policy, "fcfs or mlpt here (mlpt-lazy can only be simulated)")
+    if chosen.lazy and chosen.levels > 2:
+        refuse("policy", policy, "fcfs or mlpt with more than two levels (their mlpt-lazy can only be simulated)")
     solution = solve(queue, chosen)
     fcfs = solve(queue, FCFS()).mean_response_time
     answer = checked(
@@ -67,6 +67,7 @@ def response(
             "mean_service_time": queue.mean_service_time,
             "fcfs": fcfs,
             "gain": _gain(solution.mean_response_time, fcfs),
+            **_against_mlpt(queue, chosen),
             **described(queue, chosen),
         }
     )
@@ -87,6 +88,14 @@ def response(
             *([] if finite else [("  because", str(answer["reason"]))]),
             ("under FCFS", format_number(fcfs)),
             ("gain over FCFS", _per_cent(answer["gain"])),
+            *(
+                [
+                    ("under MLPT", format_number(answer["mlpt"])),
+                    ("demotions without cost", _per_cent(answer["alone"])),
+                ]
+                if chosen.lazy
+                else []
+            ),
             ("effective load", f"{format_number(solution.effective_load)} ({'' if solution.stable else 'un'}stable)"),
             ("base load", format_number(queue.base_load)),
             ("mean service time", format_number(queue.mean_service_time)),
@@ -117,6 +126,9 @@ def optimize(
     levels: Annotated[
         str, typer.Option("--levels", metavar="K", help="Number of priority levels, a whole number >= 2, or inf.")
     ],
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="NAME", help="mlpt, or with two levels mlpt-lazy (see `response`).")
+    ] = "mlpt",
     certify: Annotated[
         bool,
         typer.Option(
@@ -160,14 +172,19 @@ def optimize(
     from mlptsym.numeric.optimal.unequal import optimal_quanta
 
     count = read_number(levels)
+    lazy = choice("policy", policy, ("mlpt", "mlpt-lazy")) == "mlpt-lazy"
+    if lazy and (count != 2 or certify or unequal or objective != "mean"):
+        refuse("policy", policy, "mlpt but for the mean with two levels, without --certify and --unequal")
     if objective != "mean":
         if certify or unequal:
             refuse("objective", objective, "mean, with --certify and --unequal")
         _other_objective(queue, count, read_objective(objective), json=json)
         return
     rule = rule_of_thumb(queue, count, a=read_number(a), b=read_number(b))
-    by_rule = mean_response_time(queue, MLPT(quantum=rule, levels=count)) if math.isfinite(rule) else math.inf
-    optimum = optimal_quantum(queue, count, certify=certify)
+    by_rule = (
+        mean_response_time(queue, MLPT(quantum=rule, levels=count, lazy=lazy)) if math.isfinite(rule) else math.inf
+    )
+    optimum = optimal_quantum(queue, count, certify=certify, lazy=lazy)
     own = optimal_quanta(queue, count) if unequal else None
     stable = queue.base_load < 1
     answer = checked(
@@ -283,6 +300,21 @@ def _per_cent(gain: float | None) -> str:
 def _gain(mean: float, fcfs: float) -> float | None:
     """1 − E[T]/E[T of FCFS], None where E[T] is infinite."""
     return None if math.isinf(mean) else 1 - mean / fcfs
+
+
+def _against_mlpt(queue: Queue, policy: Policy) -> dict[str, Any]:
+    """Under MLPT′: E[T] of MLPT, and the probability that a demoted job is alone and pays nothing."""
+    from dataclasses import replace
+
+    from mlptsym.numeric.mean.lazy import lazy_terms
+    from mlptsym.numeric.mean.response import mean_response_time
+    from mlptsym.numeric.model.policies import FCFS
+
+    if isinstance(policy, FCFS) or not policy.lazy:
+        return {}
+    ends = policy.boundaries(math.inf)
+    alone = float(lazy_terms(queue, ends).alone[0]) if len(ends) else 0.0
+    return {"mlpt": mean_response_time(queue, replace(policy, lazy=False)), "alone": alone}
 
 
 def described(queue: Queue, policy: Policy) -> dict[str, Any]:

@@ -260,6 +260,26 @@ def test_optimize_certifies_the_mean_only() -> None:
     assert words == "--objective p99: must be mean, with --certify and --unequal"
 
 
+def test_lazy_mlpt_with_two_levels_is_answered_as_mlpt_is() -> None:
+    """E[T], E[T] of MLPT and e; the table by level; the best quantum; more levels and certificates are refused."""
+    lazy = ["--policy", "mlpt-lazy", "--levels", "2"]
+    printed = answer("response", *PAPER, *lazy, "--quantum", "3x", "--by-level")
+    terms = mq.lazy_terms(PAPER_QUEUE, THRICE)
+    assert printed["mean_response_time"] == terms.mean_response_time
+    assert printed["alone"] == terms.alone
+    assert printed["mlpt"] == mq.mean_response_time(PAPER_QUEUE, mq.MLPT(quantum=THRICE, levels=2))
+    assert printed["by_level"]["waiting_time"] == [terms.first_wait, terms.last_wait]
+    _, out, _ = run("response", *PAPER, *lazy, "--quantum", "3x")
+    assert "demotions without cost  2.6 %" in out
+    best = answer("optimize", *PAPER, *lazy)
+    assert (best["quantum"], best["kind"]) == (PAPER_QUEUE.slowdown_threshold, "kink")
+    assert best["mean_response_time"] == mq.lazy_terms(PAPER_QUEUE, best["quantum"]).mean_response_time
+    for more in (["--levels", "3"], ["--levels", "2", "--certify"], ["--levels", "2", "--objective", "p99"]):
+        assert refusal("optimize", *PAPER, "--policy", "mlpt-lazy", *more).startswith(
+            "--policy mlpt-lazy: must be mlpt"
+        )
+
+
 def test_optimize_for_people() -> None:
     status, out, err = run("optimize", *PAPER, "--levels", "2")
     assert (status, err) == (0, "")
@@ -277,6 +297,7 @@ def test_optimize_for_people() -> None:
         ([], mq.FCFS()),
         (["--levels", "2", "--quantum", "3x"], mq.MLPT(quantum=THRICE, levels=2)),
         (["--policy", "mlpt-lazy", "--levels", "inf", "--quantum", "3x"], mq.MLPT(THRICE, math.inf, lazy=True)),
+        (["--policy", "mlpt-lazy", "--levels", "2", "--quantum", "3x"], mq.MLPT(THRICE, 2, lazy=True)),
     ],
 )
 def test_simulate_is_what_python_computes_to_the_last_digit(arguments: list[str], policy: object) -> None:
@@ -288,7 +309,7 @@ def test_simulate_is_what_python_computes_to_the_last_digit(arguments: list[str]
     assert printed["seed_means"] == result.seed_means.tolist()
     assert [printed[name] for name in ("jobs", "warmup", "seeds", "root_seed")] == [2000, 100, 3, 7]
     assert printed == answer("simulate", *PAPER, *arguments, *counts, "--workers", "2")
-    if policy.lazy:
+    if policy.lazy and policy.levels > 2:
         assert (printed["mean_response_time"], printed["z"]) == (None, None)
         assert "only be simulated" in printed["reason"]
     else:
@@ -530,8 +551,8 @@ def test_a_memory_law_is_refused_with_its_syntax(text: str, syntax: str, law: Ca
         ("--policy srpt", "--policy srpt: must be one of fcfs, mlpt, mlpt-lazy, capped-gittins"),
         ("--policy fcfs --levels 2", "--levels 2: must be left out with --policy fcfs"),
         (
-            "--policy mlpt-lazy --levels 2 --quantum 1",
-            "--policy mlpt-lazy: must be fcfs or mlpt here (mlpt-lazy can only be simulated)",
+            "--policy mlpt-lazy --levels 3 --quantum 1",
+            "--policy mlpt-lazy: must be fcfs or mlpt with more than two levels (their mlpt-lazy can only be simulated)",
         ),
     ],
 )

@@ -24,7 +24,7 @@ from mlptsym.numeric.distribution.response_moments import (
 )
 from mlptsym.numeric.distribution.waiting_transform import Levels, LevelTransform, effort, level_transforms
 from mlptsym.numeric.mean.response import Solution, solve
-from mlptsym.numeric.model.policies import Policy
+from mlptsym.numeric.model.policies import Policy, refuse_lazy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.numeric.model.saturation import DISTRIBUTION, refuse_saturated
 
@@ -86,6 +86,7 @@ def response_time_distribution(queue: Queue, policy: Policy) -> ResponseTimeDist
     (9.21034037, 9.21034037)
     """
     solution = solve(queue, policy)
+    refuse_lazy(policy, "a distribution")
     if np.ndim(solution.mean_response_time):
         validation.refuse("quantum", getattr(policy, "quantum", None), "a single number for a distribution")
     refuse_saturated(queue, solution.effective_load, DISTRIBUTION)

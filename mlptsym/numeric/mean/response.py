@@ -21,7 +21,7 @@ from mlptsym.numeric.levels.remainder import (
 )
 from mlptsym.numeric.levels.sums import level_sums
 from mlptsym.numeric.mean.lazy import lazy_terms
-from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.model.policies import FCFS, MLPT, Policy, refuse_lazy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.numeric.model.saturation import MEAN, refuse_saturated
 
@@ -149,10 +149,8 @@ def solve(queue: Queue, policy: Policy) -> Solution:
         validation.refuse("queue", queue, "a Queue")
     if not isinstance(policy, (FCFS, MLPT)):
         validation.refuse("policy", policy, "FCFS or MLPT (other policies can only be simulated)")
-    if policy.lazy and policy.levels > 2:
-        validation.refuse(
-            "lazy", True, "False for the theory of more than two levels (their MLPT′ can only be simulated)"
-        )
+    if policy.levels > 2:
+        refuse_lazy(policy, "more than two levels")
     quanta = np.asarray(policy.quantum if isinstance(policy, MLPT) and policy.quanta is None else 1.0, dtype=float)
     if policy.levels == math.inf:
         times, loads = _infinite(queue, quanta.ravel())

@@ -131,3 +131,9 @@ def _quantum(value: Any) -> float | Floats:
 
 
 Policy = FCFS | MLPT
+
+
+def refuse_lazy(policy: Policy, what: str) -> None:
+    """Refuse MLPT′ where the theory has no answer: for all but the mean with two levels."""
+    if policy.lazy and policy.levels > 1:
+        validation.refuse("lazy", True, f"False for {what} (MLPT′ can only be simulated there)")

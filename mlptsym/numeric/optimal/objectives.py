@@ -15,7 +15,7 @@ from mlptsym.compile import compiled
 from mlptsym.numeric.distribution.percentiles import response_time_distribution
 from mlptsym.numeric.mean.response import level_table, solve
 from mlptsym.numeric.model.breaks import breaks
-from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
+from mlptsym.numeric.model.policies import FCFS, MLPT, Policy, refuse_lazy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.numeric.model.saturation import SaturationError
 from mlptsym.numeric.model.service_measure import ServiceMeasure
@@ -293,6 +293,7 @@ def mean_slowdown(queue: Queue, policy: Policy) -> float:
     1.5
     """
     solution = solve(queue, policy)
+    refuse_lazy(policy, "a mean slowdown")
     if np.ndim(solution.mean_response_time):
         validation.refuse("quantum", policy.quantum, "a single number here")  # type: ignore[union-attr]
     if not math.isfinite(solution.mean_response_time):

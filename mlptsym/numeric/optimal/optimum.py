@@ -16,6 +16,7 @@ from mlptsym.numeric.levels.foreground import foreground_background_time
 from mlptsym.numeric.levels.remainder import remainder_bounds
 from mlptsym.numeric.levels.sums import level_sums
 from mlptsym.numeric.mean.gradient import searched_slopes
+from mlptsym.numeric.mean.lazy import gain_and_slope
 from mlptsym.numeric.mean.response import mean_response_time, moments_needed, solve
 from mlptsym.numeric.model.breaks import breaks
 from mlptsym.numeric.model.policies import FCFS, MLPT
@@ -101,18 +102,23 @@ class Optimum:
 
 @overload
 def optimal_quantum(
-    queue: Queue, levels: float = 2, *, objective: Literal["mean"] = "mean", certify: bool = False
+    queue: Queue, levels: float = 2, *, objective: Literal["mean"] = "mean", certify: bool = False, lazy: bool = False
 ) -> Optimum: ...
 
 
 @overload
 def optimal_quantum(
-    queue: Queue, levels: float = 2, *, objective: str | Mapping[str, float], certify: bool = False
+    queue: Queue, levels: float = 2, *, objective: str | Mapping[str, float], certify: bool = False, lazy: bool = False
 ) -> Optimum | ObjectiveOptimum: ...
 
 
 def optimal_quantum(
-    queue: Queue, levels: float = 2, *, objective: str | Mapping[str, float] = "mean", certify: bool = False
+    queue: Queue,
+    levels: float = 2,
+    *,
+    objective: str | Mapping[str, float] = "mean",
+    certify: bool = False,
+    lazy: bool = False,
 ) -> Optimum | ObjectiveOptimum:
     """The quantum θ in (0, ∞) that minimises E[T] under MLPT with k levels, FCFS (θ → ∞) included.
 
@@ -127,6 +133,8 @@ def optimal_quantum(
         ``"mean-slowdown"`` for E[T/S], or a weighted sum such as ``{"mean": 0.7, "p99": 0.3}``.
     certify : bool
         Enclose the minimum by interval arithmetic (`mlptsym.numeric.certified.branch_and_bound`); for the mean only.
+    lazy : bool
+        Under MLPT′, for two levels and the mean, without a certificate.
 
     Returns
     -------
@@ -172,7 +180,11 @@ def optimal_quantum(
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
-    certify = validation.flag("certify", certify)
+    certify, lazy = validation.flag("certify", certify), validation.flag("lazy", lazy)
+    if lazy and (objective != "mean" or certify or levels != 2):
+        validation.refuse(
+            "lazy", lazy, "False for other objectives than the mean, for more levels than two and for certificates"
+        )
     if not isinstance(objective, str) or objective != "mean":
         if certify:
             validation.refuse("certify", certify, 'False for an objective other than "mean"')
@@ -182,7 +194,7 @@ def optimal_quantum(
     k = validation.levels("levels", levels, at_least=2)
     if LARGEST < k < math.inf:
         validation.refuse("levels", levels, f"a whole number >= 2 and <= {LARGEST}, or inf")
-    best = _best(queue, k)
+    best = _best(queue, k, lazy)
     if not certify:
         return best
     from mlptsym.numeric.certified.branch_and_bound import certified_minimum
@@ -191,18 +203,18 @@ def optimal_quantum(
     return replace(best, lower=certificate.lower, upper=certificate.upper, open_quanta=certificate.open_quanta)
 
 
-def _best(queue: Queue, levels: float) -> Optimum:
+def _best(queue: Queue, levels: float, lazy: bool) -> Optimum:
     """The optimum, without a certificate."""
     fcfs = mean_response_time(queue, FCFS())
     best = Optimum(math.inf, fcfs, "fcfs", 0.0, fcfs, math.inf, (), levels, queue.base_load)
     if not (queue.base_load < 1 and queue.size.moment_limit > moments_needed(queue, levels)):
         return best
-    found = _search(queue, levels, fcfs)
+    found = _search(queue, levels, fcfs, lazy)
     listed = tuple((minimum.at, minimum.value, "smooth" if minimum.smooth else "kink") for minimum in found)
     best = replace(best, local_minima=listed)
     if found and found[0].value < fcfs * (1 - TIE):
-        quantum, kind = _exact(queue, levels, found[0]), listed[0][2]
-        solution = solve(queue, MLPT(quantum=quantum, levels=levels))
+        quantum, kind = _exact(queue, levels, found[0], lazy), listed[0][2]
+        solution = solve(queue, MLPT(quantum=quantum, levels=levels, lazy=lazy))
         best = replace(
             best,
             quantum=quantum,
@@ -220,12 +232,14 @@ def _best(queue: Queue, levels: float) -> Optimum:
     return best if best.kind == "fcfs" else replace(best, gain=1 - best.mean_response_time / fcfs)
 
 
-def _search(queue: Queue, levels: float, fcfs: float) -> list[Minimum]:
+def _search(queue: Queue, levels: float, fcfs: float, lazy: bool) -> list[Minimum]:
     """Local minima of E[T] over all quanta that can matter, the lowest first."""
 
     def curve(points: Floats, left: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        result = searched_slopes(queue, np.where(left, points * (1 - LEFT), points), levels)
-        return result.mean_response_time, result.slope
+        quanta = np.where(left, points * (1 - LEFT), points)
+        result = searched_slopes(queue, quanta, levels)
+        gain, gain_slope = gain_and_slope(queue, quanta, both) if lazy else (0.0, 0.0)
+        return result.mean_response_time - gain, result.slope - gain_slope
 
     low, high = _range(queue, levels, fcfs)
     if not low < high:
@@ -353,7 +367,7 @@ def _numbers(place: float, levels: float, low: float) -> Floats:
     return np.arange(1.0, min(levels - 1, place / low, MOST_LEVELS) + 1)
 
 
-def _exact(queue: Queue, levels: float, minimum: Minimum) -> float:
+def _exact(queue: Queue, levels: float, minimum: Minimum, lazy: bool) -> float:
     """The quantum of a minimum; at a jump, place/m itself if rounding does not put it on the wrong side."""
     found = breaks(queue)
     places = np.union1d(found.left_jumps, found.right_jumps)
@@ -364,7 +378,7 @@ def _exact(queue: Queue, levels: float, minimum: Minimum) -> float:
     quotients = places[place] / number
     close = quotients[np.abs(quotients - minimum.at) <= LEFT * minimum.at]
     for quotient in close.tolist():
-        if mean_response_time(queue, MLPT(quantum=quotient, levels=levels)) <= minimum.value * (1 + 1e-14):
+        if mean_response_time(queue, MLPT(quantum=quotient, levels=levels, lazy=lazy)) <= minimum.value * (1 + 1e-14):
             return float(quotient)
     return minimum.at
 

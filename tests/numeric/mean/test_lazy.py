@@ -170,6 +170,9 @@ def test_one_level_is_fcfs_and_three_are_refused() -> None:
     for levels in (3, math.inf):
         with pytest.raises(mq.ParameterError, match="lazy = True .*more than two levels"):
             mq.solve(queue, mq.MLPT(quantum=1.0, levels=levels, lazy=True))
+    for asked in (mq.mean_slowdown, mq.response_time_distribution):
+        with pytest.raises(mq.ParameterError, match="lazy = True"):
+            asked(queue, mq.MLPT(quantum=1.0, levels=2, lazy=True))
 
 
 def test_limits() -> None:

@@ -495,3 +495,33 @@ def test_what_is_no_queue_is_refused() -> None:
     for call in (optimal_quantum, rule_of_thumb):
         with pytest.raises(mq.ParameterError, match="queue"):
             call("queue")
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        mq.Queue(mq.LogNormal(5, 0.9), 0.002, 4450.0, 0.39, 0.3),
+        mq.Queue(mq.Empirical([0.5, 0.5, 1.2, 3.0, 9.0]), 0.2, preemption_cost=0.2),
+        mq.Queue(mq.Uniform(1.0, 2.0), 0.3, preemption_cost=0.4),
+    ],
+)
+def test_the_best_quantum_of_lazy_mlpt(queue: mq.Queue) -> None:
+    """Nothing on a fine grid is below it, FCFS neither; it is close to the grid's least."""
+    best = optimal_quantum(queue, lazy=True)
+    edges = queue.service_time(queue.size.atoms)
+    quanta = np.union1d(queue.mean_service_time * np.geomspace(0.01, 100, 1500), edges)
+    times = mq.mean_response_time(queue, mq.MLPT(quantum=quanta, levels=2, lazy=True))
+    least = min(times.min(), best.fcfs)
+    assert best.mean_response_time <= least * (1 + 1e-12)
+    assert best.mean_response_time == pytest.approx(least, rel=1e-4)
+    if math.isfinite(best.quantum):
+        assert best.mean_response_time == mq.mean_response_time(
+            queue, mq.MLPT(quantum=best.quantum, levels=2, lazy=True)
+        )
+
+
+def test_lazy_is_refused_where_it_has_no_answer() -> None:
+    queue = mq.Queue(mq.Exponential(1.0), 0.5)
+    for arguments in ({"levels": 3}, {"certify": True}, {"objective": "p99"}):
+        with pytest.raises(mq.ParameterError, match="lazy = True"):
+            optimal_quantum(queue, lazy=True, **arguments)
