@@ -48,7 +48,8 @@ def digest(content: bytes) -> str:
 def code_digest() -> str:
     """Digest of the package's own code as it is now, as far as results depend on it."""
     package = Path(__file__).parent
-    files = {path.relative_to(package).as_posix(): path for path in package.rglob("*.py")}
+    kinds = ("*.py", "*.mplstyle")  # the second is how figures look
+    files = {path.relative_to(package).as_posix(): path for kind in kinds for path in package.rglob(kind)}
     listed = [
         f"{digest(path.read_bytes())} {name}"
         for name, path in sorted(files.items())

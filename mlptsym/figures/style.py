@@ -7,6 +7,7 @@ ships are used, so that the same figure gives the same bytes on every machine.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 from mlptsym.validation import choice, integer
@@ -30,6 +31,8 @@ PAGE_WIDTH = 7.0
 
 FONT = "STIXGeneral"
 
+_SETTINGS = Path(__file__).with_name("paper.mplstyle")
+
 # Ordered by lightness (L* = 0, 32, 46, 54, 64, 72): the curves stay apart in grey and for colour-blind readers.
 _COLOURS = ("#000000", "#882255", "#0072B2", "#D55E00", "#44AA99", "#DDAA33")
 _LINE_STYLES = (
@@ -49,65 +52,14 @@ def paper_parameters() -> dict[str, Any]:
     Examples
     --------
     >>> paper_parameters()["font.size"]
-    8
+    8.0
     """
-    return {
-        "figure.figsize": figure_size(),
-        "figure.dpi": 150,
-        "figure.constrained_layout.use": True,
-        "figure.constrained_layout.h_pad": 0.02,
-        "figure.constrained_layout.w_pad": 0.02,
-        "savefig.dpi": 300,
-        "font.family": FONT,
-        "mathtext.fontset": "stix",
-        "font.size": 8,
-        "axes.titlesize": 8,
-        "axes.labelsize": 8,
-        "xtick.labelsize": 7,
-        "ytick.labelsize": 7,
-        "legend.fontsize": 7,
-        "figure.titlesize": 8,
-        "axes.linewidth": 0.6,
-        "axes.axisbelow": True,
-        "axes.grid": True,
-        "grid.color": "#d9d9d9",
-        "grid.linewidth": 0.4,
-        "lines.linewidth": 1.1,
-        "lines.markersize": 3.5,
-        "lines.markeredgewidth": 0.6,
-        "errorbar.capsize": 1.5,
-        "xtick.direction": "in",
-        "ytick.direction": "in",
-        "xtick.top": True,
-        "ytick.right": True,
-        "xtick.major.width": 0.5,
-        "ytick.major.width": 0.5,
-        "xtick.minor.width": 0.4,
-        "ytick.minor.width": 0.4,
-        "xtick.major.size": 2.5,
-        "ytick.major.size": 2.5,
-        "xtick.minor.size": 1.5,
-        "ytick.minor.size": 1.5,
-        "legend.frameon": True,
-        "legend.framealpha": 0.9,
-        "legend.edgecolor": "#bfbfbf",
-        "legend.fancybox": False,
-        "legend.handlelength": 2.6,
-        "legend.borderpad": 0.35,
-        "legend.labelspacing": 0.3,
-        "patch.linewidth": 0.6,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "mlptsym",
-        "pdf.fonttype": 42,
-        "ps.fonttype": 42,
-        "axes.prop_cycle": _cycle(),
-    }
-
-
-def _cycle() -> Any:
+    from matplotlib import rc_params_from_file
     from matplotlib.rcsetup import cycler
 
-    return cycler(color=_COLOURS) + cycler(linestyle=_LINE_STYLES)
+    cycle = cycler(color=_COLOURS) + cycler(linestyle=_LINE_STYLES)
+    stated: Any = rc_params_from_file(_SETTINGS, fail_on_error=True, use_default_template=False)
+    return {**stated, "figure.figsize": figure_size(), "axes.prop_cycle": cycle}
 
 
 def paper_style() -> AbstractContextManager[None]:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from mlptsym.figures.saving import save_figure
 from mlptsym.figures.style import curve_style, figure_size, line_style, paper_parameters, paper_style, point_style
+from mlptsym.provenance import code_digest
 from mlptsym.studies.data import COLUMNS, KINDS, FigureData, FigureRow, read_figure_data
 from mlptsym.validation import ParameterError
 
@@ -45,6 +46,16 @@ def test_style_overrides_the_users_settings_and_gives_them_back() -> None:
     ignored = mpl.style._STYLE_BLACKLIST | {"figure.figsize"}
     assert {name for name in inside if inside[name] != expected[name]} <= ignored
     assert tuple(inside["figure.figsize"]) == figure_size() == (3.4, pytest.approx(2.38))
+
+
+def test_how_figures_look_is_part_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch runs again what was drawn in another style."""
+    monkeypatch.setattr("mlptsym.provenance.__file__", str(tmp_path / "provenance.py"))
+    digests = set()
+    for size in (8, 9):
+        (tmp_path / "paper.mplstyle").write_text(f"font.size: {size}")
+        digests.add(code_digest())
+    assert len(digests) == 2
 
 
 def test_fonts_are_those_matplotlib_ships() -> None:
