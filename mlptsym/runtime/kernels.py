@@ -53,7 +53,7 @@ def scratch_folder() -> Iterator[Path]:
         usual = tempfile.gettempdir()
     except FileNotFoundError as error:
         raise ParameterError("TMPDIR", os.environ.get("TMPDIR"), "a folder that can be written") from error
-    place = usual if len(os.fsencode(usual)) <= 70 or not os.access("/tmp", os.W_OK | os.X_OK) else "/tmp"  # noqa: S108
+    place = usual if len(os.fsencode(usual)) <= 60 or not os.access("/tmp", os.W_OK | os.X_OK) else "/tmp"  # noqa: S108
     with tempfile.TemporaryDirectory(prefix="mlptsym-", dir=place, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
