@@ -31,6 +31,7 @@ from mlptsym.symbolic.algebra.symbols import (
     slowdown_threshold,
 )
 from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment
+from mlptsym.symbolic.model.transforms import PartialTransform
 from mlptsym.validation import instance, mapping, number, numbers, refuse
 
 
@@ -105,7 +106,8 @@ def value(expression: Any) -> str:
 
 
 def _placed(expression: Any) -> Any:
-    leaves = (sp.Symbol, sp.Indexed, UpperMoment, Density, Indicator, AppliedUndef, sp.Derivative, sp.Subs, sp.Integral)
+    leaves = (sp.Symbol, sp.Indexed, UpperMoment, PartialTransform, Density, Indicator)
+    leaves += (AppliedUndef, sp.Derivative, sp.Subs, sp.Integral)
     if isinstance(expression, leaves):
         return _number(str(expression))
     if isinstance(expression, sp.Sum):

@@ -141,7 +141,7 @@ class Alone:
     "lazy-alone",
     "e in closed form is what a Markov chain of the jobs at the ends of pieces gives, to 30 digits for sizes 1/2 and 3",
     r"e = \frac{m(1-\rho_2^{\mathrm{eff}})}{\bar F(1-\lambda cm)},\quad m = \kappa\,"
-    r"\frac{1-(1-\alpha)e^{-\lambda\alpha c}p/a}{1+\kappa p(1-e^{-\lambda\alpha c})},\quad"
+    r"\frac{1-(1-\alpha)e^{-\lambda\alpha c}p/a}{1+\kappa p(1-e^{-\lambda\alpha c})},\quad "
     r"p = \mathbb E[e^{-\lambda S_2}],\ a = \mathbb E[e^{-\lambda(1-\alpha)S_2}]",
     Alone,
     ("α for β", lambda: Alone(alone=sp.S.One)),
