@@ -149,7 +149,7 @@ def summed(quantum_length: sp.Rational, through: int) -> Summed:
         return sum(terms[start:SUMMED_LEVELS], arb(0)) + arb(0).union(terms[SUMMED_LEVELS] * close)
 
     crossing = [a * y for a, y in zip(before, piece, strict=True)]
-    everything_, squares, crossings = total(piece), total(square), total(crossing)
+    all_work, squares, crossings = total(piece), total(square), total(crossing)
     work, crossed = [arb(0)], [arb(0)]
     for y, crossing_here in zip(piece, crossing, strict=True):
         work.append(work[-1] + y)
@@ -158,7 +158,7 @@ def summed(quantum_length: sp.Rational, through: int) -> Summed:
     def wait(j: int, q: arb) -> arb:
         """d_j; beyond the levels summed, at most this."""
         last = j > SUMMED_LEVELS
-        x_before, x_here, z = (everything_, everything_, crossings) if last else (work[j - 1], work[j], crossed[j])
+        x_before, x_here, z = (all_work, all_work, crossings) if last else (work[j - 1], work[j], crossed[j])
         merged = lam_ * (q + 2 * z) / 2 / (one - lam_ * x_here)
         return (merged + lam_ * before[j - 1] * x_before) / (one - lam_ * x_before)
 
@@ -174,7 +174,7 @@ def summed(quantum_length: sp.Rational, through: int) -> Summed:
         "squares": total(square, through),
         "before": total([p * a for p, a in zip(probability, before, strict=True)], through),
         "late": total(waits, through),
-        "whole": everything_ + total(waits) - work[through] - waits_known,
+        "whole": all_work + total(waits) - work[through] - waits_known,
     }
     at = {"work": work[through], "squares": known, "crossings": crossed[through], "before": before[through]}
     return Summed(beyond, {**at, "weight": weight})

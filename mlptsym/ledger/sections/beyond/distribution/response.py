@@ -67,10 +67,10 @@ def check_transform(claim: ByParts) -> Outcome:
                 s = at_zero / (at_zero - at_one)
                 quotients.append((s, (value(whole, {argument: s, stretched: sigma}) - value(completed)) / s))
             (right, rising), (left, falling) = quotients
-            bend = (rising - falling) / (right - left)
+            curvature = (rising - falling) / (right - left)
             pairs += [
-                (f"E[T; J = {j}]", right * bend - rising, value(first)),
-                (f"E[T²; J = {j}]", 2 * bend, value(second)),
+                (f"E[T; J = {j}]", right * curvature - rising, value(first)),
+                (f"E[T²; J = {j}]", 2 * curvature, value(second)),
             ]
         return agreement(pairs, DIGITS)
 
