@@ -90,7 +90,7 @@ def entry(
 
     A claim is given itself, or as a function or class that makes it without arguments.  ``variants``
     are wrong ones: what is altered, in words, and the altered claim.  ``given`` goes in front of the claim.  The source
-    is read from the name where this is that of an equation, a lemma, a corollary or a theorem.
+    is read from the name where this begins with that of an equation, a lemma, a corollary or a theorem.
     """
 
     def decided(function: Callable[..., Any]) -> Check:
@@ -115,8 +115,8 @@ def _maker(claim: Any) -> Callable[[], Any]:
 
 
 def _source(name: str) -> str:
-    """As the paper has it: ``eq-16`` is eq. (16)."""
-    kind, number = name.split("-")
+    """As the paper has it: ``eq-16`` and ``eq-16-written-out`` are eq. (16)."""
+    kind, number, *_ = name.split("-")
     return f"eq. ({number})" if kind == "eq" else f"{kind} {number}"
 
 

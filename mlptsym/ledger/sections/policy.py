@@ -12,7 +12,7 @@ from mlptsym.ledger.entry import Outcome, entry
 from mlptsym.ledger.exact.checks import Claim, Equations, everything, folded, upward, written_out
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
-from mlptsym.ledger.sections.waiting.pieces import ends
+from mlptsym.ledger.sections.waiting.pieces import completed_pieces, ends
 from mlptsym.memory import memory_laws
 from mlptsym.symbolic.algebra.induction import levels, peeled, total
 from mlptsym.symbolic.algebra.symbols import age, arrival_rate, boundary, cost, preemption_cost, service
@@ -150,7 +150,6 @@ def check_effective_size(claim: Callable[[Any], sp.Expr]) -> Equations:
     r"S_k^{\mathrm{eff}} = Y_1 + \dots + Y_k",
     printed.effective_size,
     ("c_{r−1} for c_r", lambda: size_with_shifted_costs),
-    source="eq. (9)",
 )
 def check_effective_size_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """The mean of the printed S_k^eff and of its square against those of the package's pieces."""
@@ -252,12 +251,9 @@ def check_response_of_a_level(claim: Callable[[Any, Any], sp.Expr]) -> Equations
     equations = []
     for last in (False, True):
         k = J + 1 if last else levels
-        here = Indicator(service, t(J)) - (sp.S.Zero if last else Indicator(service, t(J + 1)))
-        points = [t(J)] if last else ends(J + 1)
-        pieces = expectation((printed.before(J + 1) + piece(J + 1, last=last)) * here, points)
         p = level_terms(J + 1, last=last).probability
         words = "E[T | J = j] p_j, j < k" if not last else "E[T | J = k] p_k"
-        equations.append((words, folded(claim(J + 1, k)) * p, folded(wait * p + pieces)))
+        equations.append((words, folded(claim(J + 1, k)) * p, folded(wait * p + completed_pieces(last=last))))
     return equations
 
 

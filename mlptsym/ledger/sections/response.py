@@ -13,26 +13,18 @@ from mlptsym.ledger.exact.checks import Claim, Equations, everything, upward, wr
 from mlptsym.ledger.paper import printed
 from mlptsym.ledger.paper.notation import F, J, c, t
 from mlptsym.ledger.sections import policy
-from mlptsym.ledger.sections.waiting.pieces import squares_growth
+from mlptsym.ledger.sections.waiting.pieces import completed_pieces, squares_growth
 from mlptsym.ledger.sections.waiting.tagged_job import total_delay
 from mlptsym.symbolic.algebra.induction import total
 from mlptsym.symbolic.algebra.symbols import arrival_rate, service
 from mlptsym.symbolic.mean.response import carried_sums, level_terms, mean_response_time, response_terms
 from mlptsym.symbolic.mean.slowdown import mean_slowdown, reciprocal_mean, slowdown_in_level
 from mlptsym.symbolic.mean.waiting import waiting_time
-from mlptsym.symbolic.model.moments import Density, Indicator, UpperMoment, expectation, mean
-from mlptsym.symbolic.policies.algorithm import piece
+from mlptsym.symbolic.model.moments import Density, UpperMoment, expectation, mean
 
 d = sp.IndexedBase("d", positive=True)
 Added = Callable[[Any, Any, Any, Any], tuple[sp.Expr, sp.Expr]]
 Slowdown = Callable[[Any, Any], sp.Expr]
-
-
-def completed_pieces(*, last: bool) -> sp.Expr:
-    """E[X_{J+1} ; J + 1 is the level of completion]: a_J behind the job, and its piece."""
-    here = Indicator(service, t(J)) - (sp.S.Zero if last else Indicator(service, t(J + 1)))
-    points = [t(J)] if last else [t(J), t(J + 1)]
-    return expectation((printed.before(J + 1) + piece(J + 1, last=last)) * here, points)
 
 
 @entry(
@@ -216,7 +208,6 @@ def check_carried(claim: Added) -> Outcome:
     ("E[S] for E[S^eff]", partial(printed.response_time, size=lambda _: mean())),
     ("F̄(t_j) for p_j", partial(printed.response_time, p=lambda j, k: F(j - 1))),
     ("d_J for d_j", partial(printed.response_time, d=printed.merged_wait)),
-    source="theorem 4.5",
 )
 def check_theorem_written_out(claim: Callable[..., sp.Expr]) -> Outcome:
     """The printed E[T] against the package's: whole for one and two levels, then with the package's d_j in place."""

@@ -196,7 +196,6 @@ def check_waits_by_level(claim: Callable[[int, int], sp.Expr]) -> Outcome:
     printed.response_time,
     ("E[S] for E[S^eff]", partial(printed.response_time, size=lambda _: UpperMoment(1, 0))),
     ("d_J for d_j", partial(printed.response_time, d=printed.merged_wait)),
-    source="theorem 4.5",
     method="simulation",
 )
 def check_mean_response(claim: Callable[[int], sp.Expr]) -> Outcome:

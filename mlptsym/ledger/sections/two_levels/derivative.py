@@ -85,7 +85,6 @@ def _samples() -> dict[str, ServiceLaw]:
     lambda: derivative,
     ("q′ left out of A", lambda two, slope, hazard: derivative(two, sp.S.One, hazard)),
     ("h_L added", lambda two, slope, hazard: derivative(two, slope, -hazard)),
-    source="eq. (30)",
     method="digits",
 )
 def check_derivative_digits(claim: Callable[[TwoLevels, sp.Expr, sp.Expr], sp.Expr]) -> Outcome:

@@ -113,7 +113,6 @@ def check_overtaken(claim: Claim) -> Equations:
     r"O_J = \lambda\sum_{r>j}\mathbb E[X_{r-1}Y_r]",
     printed.overtaken,
     *OVERTAKEN,
-    source="eq. (16)",
 )
 def check_overtaken_written_out(claim: Claim) -> Outcome:
     """The printed O_J against the package's, which multiplies the random pieces out; none for j = k."""

@@ -47,7 +47,6 @@ def check_merged_work(claim: Claim) -> Equations:
     r"b_J = \mathbb E[X_j]",
     printed.merged_work,
     ("sum up to j", lambda: work_one_cost_more),
-    source="eq. (17)",
 )
 def check_merged_work_written_out(claim: Claim) -> Outcome:
     """The printed b_J against the mean of the package's X_j."""
@@ -79,7 +78,6 @@ def check_remaining(claim: Claim) -> Equations:
     printed.remaining,
     ("sum from r = i", lambda: remaining_unpaid),
     ("v_{i+1} for v_i", lambda: remaining_shifted),
-    source="eq. (18)",
 )
 def check_remaining_written_out(claim: Claim) -> Outcome:
     """The printed v_i against the package's."""

@@ -27,6 +27,13 @@ def product_of_pieces(*, last: bool) -> sp.Expr:
     return printed.before(J + 1) * level_terms(J + 1, last=last).piece_mean
 
 
+def completed_pieces(*, last: bool) -> sp.Expr:
+    """E[X_{J+1} ; J + 1 is the level of completion]: a_J behind the job, and its piece."""
+    here = Indicator(service, t(J)) - (sp.S.Zero if last else Indicator(service, t(J + 1)))
+    points = [t(J)] if last else [t(J), t(J + 1)]
+    return expectation((printed.before(J + 1) + piece(J + 1, last=last)) * here, points)
+
+
 def squares_growth(*, last: bool) -> sp.Expr:
     """W_{J+1} − W_J for W_J = E[X_J²] + Σ_{r>J} E[Y_r²], where X_J = a_J for those who reach level J + 1."""
     here, reached = piece(J + 1, last=last), Indicator(service, t(J))

@@ -53,7 +53,6 @@ def check_total_delay(claim: Delay) -> Equations:
     r"a_{j-1} = (j-1)\theta + \sum_{r=1}^{j-2}c_r",
     printed.before,
     ("sum up to j − 1", lambda j: printed.before(j) + c(j - 1)),
-    source="eq. (23)",
 )
 def check_before(claim: Callable[[Any], sp.Expr]) -> Equations:
     """a_J from the pieces of a job that survives them."""
@@ -69,7 +68,6 @@ def check_before(claim: Callable[[Any], sp.Expr]) -> Equations:
     printed.interrupting,
     ("sum up to j − 1", lambda j: printed.interrupting(j) + c(j - 1) * F(j - 1)),
     ("min(S, t_j)", lambda j: printed.interrupting(j + 1) - c(j - 1) * F(j - 1)),
-    source="eq. (23)",
 )
 def check_interrupting(claim: Callable[[Any], sp.Expr]) -> Equations:
     """E[X_J] from the pieces."""
@@ -85,7 +83,6 @@ def check_interrupting(claim: Callable[[Any], sp.Expr]) -> Equations:
     printed.waiting_time,
     ("a_j for a_{j−1}", partial(printed.waiting_time, ahead=lambda j: printed.before(j + 1))),
     ("E[X_j] for E[X_{j−1}]", partial(printed.waiting_time, new=lambda j: printed.interrupting(j + 1))),
-    source="eq. (23)",
 )
 def check_waiting_time_written_out(claim: Claim) -> Outcome:
     """The printed d_j against the package's."""
@@ -98,7 +95,6 @@ def check_waiting_time_written_out(claim: Claim) -> Outcome:
     r"a_{j-1} = (j-1)\theta + \sum_{r=1}^{j-2}c_r",
     printed.before,
     ("sum up to j − 1", lambda j: printed.before(j) + c(j - 1)),
-    source="eq. (23)",
 )
 def check_before_written_out(claim: Callable[[Any], sp.Expr]) -> Outcome:
     """The printed a_{j−1} against the package's."""
