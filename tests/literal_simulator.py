@@ -14,8 +14,9 @@ def response_times(
     boundaries: Sequence[Any],
     costs: Sequence[Any],
     lazy: bool = False,
+    unload_costs: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """Response time of each job; boundary r and cost r are those of a demotion from level r to r + 1."""
+    """Response time of each job; boundary r and costs r are those of a demotion from level r to r + 1."""
     k = len(boundaries) + 1
     queues = {level: deque() for level in range(1, k + 1)}  # line 1
     still_to_come = deque(range(len(arrival_times)))
@@ -41,6 +42,8 @@ def response_times(
             until = min(service_times[j], boundaries[i - 1])  # line 8
             now = now + until - attained[j]
             attained[j] = until
+            if unload_costs is not None and until < service_times[j]:
+                now = now + unload_costs[i - 1]  # beyond the paper: before anything else is served
             admit(now)
             if attained[j] == service_times[j]:  # line 9
                 response[j] = now - arrival_times[j]  # line 10

@@ -242,6 +242,7 @@ CALLS = _by_name(
             "preemption_cost": 0.1,
             "memory": mq.LinearMemory(),
             "capacity": None,
+            "unload_cost": 0.0,
         },
         30,
     ),

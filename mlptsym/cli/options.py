@@ -43,6 +43,7 @@ __all__ = [
     "Size",
     "SlowdownFactor",
     "SlowdownThreshold",
+    "UnloadCost",
     "read_memory",
     "read_policy",
     "read_queue",
@@ -97,6 +98,14 @@ Capacity = Annotated[
         metavar="MEMORY",
         help="Memory at which service becomes slow, > 0; gives the threshold, in place of --threshold.",
         show_default=False,
+    ),
+]
+UnloadCost = Annotated[
+    str,
+    typer.Option(
+        "--unload-cost",
+        metavar="COST",
+        help="Time to move one unit of memory out at a preemption, >= 0; means, tables and simulation of mlpt know it.",
     ),
 ]
 PolicyName = Annotated[
@@ -208,6 +217,7 @@ def read_queue(
     preemption_cost: PreemptionCost = "0",
     memory: MemoryLaw = "linear",
     capacity: Capacity = None,
+    unload_cost: UnloadCost = "0",
 ) -> Queue:
     """The queue that the options describe, which stand here and nowhere else: see `with_queue`.
 
@@ -229,6 +239,7 @@ def read_queue(
         preemption_cost=read_number(preemption_cost),
         memory=read_memory(memory),
         capacity=None if capacity is None else read_number(capacity),
+        unload_cost=read_number(unload_cost),
     )
 
 

@@ -175,6 +175,7 @@ def control_plan(queue: Queue, policy: object, jobs: int, warmup: int, seeds: in
     with its drift and variance; four times as many must pass before the measured jobs, and these be twenty times as
     many.
     """
+    queue.refuse_unloading("control variates")
     if not isinstance(policy, (FCFS, MLPT)):
         refuse("policy", policy, "FCFS or MLPT with control variates")
     order = max(4, 2 * moments_needed(queue, policy.levels))
@@ -221,6 +222,7 @@ def jobs_needed(queue: Queue, policy: FCFS | MLPT) -> tuple[int, int]:
     >>> jobs_needed(Queue(Exponential(1.0), arrival_rate=0.85), FCFS())
     (514, 2569)
     """
+    queue.refuse_unloading("an estimate of how many jobs are needed")
     return _needed(_relaxation(queue, policy, _frequent_boundaries(queue, policy)))
 
 

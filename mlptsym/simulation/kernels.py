@@ -26,6 +26,7 @@ def _serve(
     starts: NDArray[np.float64],
     ends: NDArray[np.float64],
     costs: NDArray[np.float64],
+    whole: NDArray[np.float64],
     lazy: bool,
     response_times: NDArray[np.float64],
     first_waits: NDArray[np.float64] | None,
@@ -35,7 +36,8 @@ def _serve(
     """Serve every job of a trace and write its response time.
 
     Levels count from 0 here: level i holds jobs of attained service ``starts[i]`` and serves them up to ``ends[i]``,
-    at the price of ``costs[i]`` each time one of them is scheduled.
+    at the price of ``costs[i]`` each time one of them is scheduled; a quantum that does not complete its job takes
+    ``whole[i]``, the service and what follows it.
 
     - Level 0 holds the arrived jobs not yet served, in order of arrival: an index into the arrival times is its queue.
     - A lower level is a singly linked list, ``head[i] → follower[…] → tail[i]``.
@@ -110,7 +112,7 @@ def _serve(
         began = now
         left = level
         if service_times[job] > ends[level]:
-            now += overhead + (ends[level] - starts[level])
+            now += overhead + whole[level]
             level += 1
             waived = lazy and lowest > level
             following = np.int64(above[left]) if lowest == left else lowest
@@ -134,7 +136,7 @@ def _serve(
 
 
 _GIVEN, _WRITTEN = "Array(float64, 1, 'C', readonly=True)", "float64[::1]"
-_HEAD = f"{', '.join([_GIVEN] * 5)}, boolean, {_WRITTEN}"
+_HEAD = f"{', '.join([_GIVEN] * 6)}, boolean, {_WRITTEN}"
 
 
 def _compiled() -> Callable[..., None]:
@@ -168,6 +170,7 @@ def run(
     costs: NDArray[np.float64],
     *,
     lazy: bool,
+    unload_costs: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Response time of every job under MLPT, in the order of arrival.
 
@@ -187,6 +190,8 @@ def run(
         c_r, the work to restore a job preempted at t_r, done when it is next scheduled.
     lazy : bool
         Whether the cost of a demotion is waived if the levels up to the new one are all empty (the paper's MLPT′).
+    unload_costs : array of float, shape (levels - 1,), optional
+        u_r, the work at the end of the quantum after which a job is preempted at t_r; not for ``lazy``.
 
     Returns
     -------
@@ -194,7 +199,7 @@ def run(
         Time from arrival to completion.
     """
     response_times = np.empty(arrival_times.size)
-    levels = _levels(boundaries, costs)
+    levels = _levels(boundaries, costs, unload_costs)
     _compiled()(arrival_times, service_times, *levels, lazy, response_times, None, None, None)
     return response_times
 
@@ -227,10 +232,16 @@ def run_interrupted(arrival_times: Floats, service_times: Floats, boundaries: Fl
     return response_times
 
 
-def _levels(boundaries: Floats, costs: Floats) -> tuple[Floats, Floats, Floats]:
-    """Attained service at the start and end of each level, and the cost due at its start."""
+def _levels(
+    boundaries: Floats, costs: Floats, unload_costs: Floats | None = None
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Attained service at the start and end of each level, the cost due at its start, and a whole quantum of it."""
     zero = np.zeros(1)
-    return np.concatenate((zero, boundaries)), np.concatenate((boundaries, [np.inf])), np.concatenate((zero, costs))
+    starts, ends = np.concatenate((zero, boundaries)), np.concatenate((boundaries, [np.inf]))
+    whole = ends - starts
+    if unload_costs is not None:
+        whole[:-1] += unload_costs
+    return starts, ends, np.concatenate((zero, costs)), whole
 
 
 def level_visits(service_times: NDArray[np.float64], boundaries: NDArray[np.float64]) -> int:

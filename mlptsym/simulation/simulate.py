@@ -452,7 +452,9 @@ def _server(queue: Queue, policy: Policy, jobs: int) -> Serve:
     """What gives response times for service times S, on a part of a trace of so many jobs."""
 
     def serve(arrival_times: Floats, service_times: Floats) -> Floats:
-        return run(arrival_times, service_times, *_levels(queue, policy, service_times, jobs), lazy=policy.lazy)
+        boundaries, costs = _levels(queue, policy, service_times, jobs)
+        unload = queue.unload_cost * queue.memory.growth(boundaries) if queue.unload_cost > 0 else None
+        return run(arrival_times, service_times, boundaries, costs, lazy=policy.lazy, unload_costs=unload)
 
     return serve
 
@@ -470,7 +472,8 @@ def _levels(queue: Queue, policy: Policy, service_times: Floats, trace_jobs: int
     with np.errstate(over="ignore", invalid="ignore"):
         boundaries = policy.boundaries(limit)
         costs = queue.restore_cost(boundaries)
-    if not (costs <= LARGEST).all():
+        unload = queue.unload_cost * queue.memory.growth(boundaries)
+    if not (costs + unload <= LARGEST).all():
         refuse("preemption_cost", queue.preemption_cost, f"at most {LARGEST:g} for the memory at the last boundary")
     if jobs * (boundaries.size + 1) > most and (visits := level_visits(service_times, boundaries)) > most:
         refuse(name, length, f"so long that {jobs} jobs take at most {most:.0e} quanta, not {visits:.2e}")
@@ -507,6 +510,8 @@ def _checked(queue: Queue, *policies: SimulatedPolicy) -> None:
     if not isinstance(queue, Queue):
         refuse("queue", queue, "a Queue")
     for policy in policies:
+        if isinstance(policy, CappedGittins) or policy.lazy:
+            queue.refuse_unloading("capped Gittins, and for MLPT′, which decides at the end of a quantum what is moved")
         if isinstance(policy, CappedGittins):
             gittins_table(queue)  # refuses a law without a mean
             continue

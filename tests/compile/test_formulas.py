@@ -125,7 +125,33 @@ def level() -> Iterator[Probe]:
         "square_step": step - 2 * (cost(START) - START) * before,
         "crossing_end": -after * beyond,
     }
-    yield (), inputs, outputs
+    yield ("restoring",), inputs, outputs
+
+
+def level_with_unloading() -> Iterator[Probe]:
+    """The same with what a job costs that goes on: u at the end of its piece."""
+    ((_, inputs, outputs),) = level()
+    out, beyond, a = mp.mpf("0.3"), inputs["excess"], inputs["before"]
+    square = mean(lambda s: (cost(START) + min(s, END) - START + (out if s > END else 0)) ** 2, END, lower=START)
+    outputs = outputs | {
+        "crossing_step": outputs["crossing_step"] + a * out * tail(END) + out * beyond,
+        "square_step": outputs["square_step"] + square - piece(2, START, END),
+        "crossing_end": outputs["crossing_end"] - out * beyond,
+    }
+    yield ("unloading",), inputs | {"unload_start": mp.mpf("0.2"), "unload_end": out}, outputs
+
+
+def levels() -> Iterator[Probe]:
+    yield from level()
+    yield from level_with_unloading()
+
+
+def level_costs() -> Iterator[Probe]:
+    inputs = {"tail_start": tail(START), "tail_end": tail(END), "cost_start": cost(START), "cost_end": cost(END)}
+    head, out = cost(START), mp.mpf("0.3")
+    yield ("restoring",), inputs, {"mean": head * tail(START), "ahead": head, "gone_on": head}
+    outputs = {"mean": head * tail(START) + out * tail(END), "ahead": head, "gone_on": head + out}
+    yield ("unloading",), inputs | {"unload_start": mp.mpf("0.2"), "unload_end": out}, outputs
 
 
 def square_end() -> Iterator[Probe]:
@@ -422,7 +448,8 @@ PROBES: dict[str, Callable[[], Iterator[Probe]]] = {
     "waiting_adjoints_formula": waiting_adjoints,
     "waiting_slope_formula": waiting_slope,
     "pollaczek_khinchine_formula": pollaczek_khinchine,
-    "level_formula": level,
+    "level_formula": levels,
+    "level_costs_formula": level_costs,
     "square_end_formula": square_end,
     "completed_formula": completed,
     "boundary_formula": boundary,

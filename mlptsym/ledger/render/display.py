@@ -242,6 +242,7 @@ def at_queue(
     """
     allowed = "a formula in the quantities of the model, the ends given and further symbols with values"
     threshold, factor = instance("queue", queue, Queue, "a Queue").slowdown
+    queue.refuse_unloading("a value of a formula of the paper")
     ends = numbers("ends", ends, above=0, minimum_length=0, maximum_length=1000)
     further = {
         symbol: number("values", value, infinite=True)

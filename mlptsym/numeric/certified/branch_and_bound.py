@@ -91,6 +91,7 @@ def certified_minimum(queue: Queue, levels: float, quantum: float) -> Certificat
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    queue.refuse_unloading("a certificate")
     levels = validation.levels("levels", levels, at_least=2)
     quantum = validation.number("quantum", quantum, at_least=0, infinite=True)
     everything = ((0.0, math.inf),)

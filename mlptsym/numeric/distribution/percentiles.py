@@ -87,6 +87,7 @@ def response_time_distribution(queue: Queue, policy: Policy) -> ResponseTimeDist
     """
     solution = solve(queue, policy)
     refuse_lazy(policy, "a distribution")
+    queue.refuse_unloading("a distribution")
     if np.ndim(solution.mean_response_time):
         validation.refuse("quantum", getattr(policy, "quantum", None), "a single number for a distribution")
     refuse_saturated(queue, solution.effective_load, DISTRIBUTION)

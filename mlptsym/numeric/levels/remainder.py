@@ -87,7 +87,7 @@ def remainder_bounds(queue: Queue, quantum: Floats, totals: LevelTotals, end: Fl
     non-decreasing power, so its terms at t_r are bounded by integrals over (t_{r−1}, t_r) with the power one quantum
     later; the bounds are derived in `mlptsym.symbolic.mean.remainder.remainder`.
     """
-    intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
+    intercept, slope = queue.cost_line(quantum)
     work, times = compiled("mlptsym.symbolic.mean.remainder:remainder_formula", slope > 0)(
         arrival_rate=queue.arrival_rate,
         quantum=quantum,
@@ -127,7 +127,7 @@ def _columns(quanta: Floats) -> list[Floats]:
 def _least_age(queue: Queue, ages: Floats, tails: TailIntegrals, quanta: Floats, remainder: float) -> Floats:
     """The least age beyond which little enough is left, for each quantum; ``inf`` if there is none."""
     mean, rate = queue.mean_service_time, queue.arrival_rate
-    intercept, slope = (queue.preemption_cost * value for value in queue.memory.line)
+    intercept, slope = queue.cost_line(quanta)
     tail, first, second, _ = tails.moments
     ahead, width = intercept + slope * quanta, quanta + intercept + slope * quanta
     spare = np.maximum(1 - queue.base_load, 1e-3)
@@ -140,7 +140,7 @@ def _least_age(queue: Queue, ages: Floats, tails: TailIntegrals, quanta: Floats,
     # where the queue is unstable, by an integral from below, E[S^eff] is all that is asked for
     of_first = queue.service_moment(2) / 2 if slope else 0.0
     load = rate * (mean + ((intercept - slope * quanta) * mean + slope * of_first) / quanta - intercept)
-    is_the_line = queue.memory.linear_from == queue.memory.lag == 0
+    is_the_line = queue.memory.linear_from == queue.memory.lag == queue.unload_cost == 0
     unstable = (load > 1) & is_the_line
     small = np.where(unstable, overhead, rest) <= remainder * mean
     return np.where(small.any(axis=0), ages[np.argmax(small, axis=0), 0], np.inf)

@@ -132,30 +132,33 @@ def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:
     mean = queue.service_moment(1)
     tail, first, second = _with_start(queue, boundaries, antiderivative=not closed)
     edges = np.concatenate([np.zeros((1, columns)), boundaries])
-    costs = queue.restore_cost(edges)
-    costs[0] = 0.0
+    costs = queue.costs(edges)
     excess = first - edges * tail
 
     rows = count + closed
-    paid = running_sum(costs[:rows])
-    before = edges[:rows].copy()
-    before[1:] += paid[:-1]
-    level = compiled("mlptsym.symbolic.mean.response:level_formula")(
+    at_ends = {f"{name}_start": values[:rows] for name, values in costs.items()}
+    at_ends |= {f"{name}_end": _ends(values, rows) for name, values in costs.items()}
+    added = compiled("mlptsym.symbolic.mean.response:level_costs_formula", queue.discipline)(
+        tail_start=tail[:rows], tail_end=_ends(tail, rows), **at_ends
+    )
+    gone_on = np.zeros_like(added.gone_on)
+    gone_on[1:] = running_sum(added.gone_on[:-1])
+    before, paid = edges[:rows] + gone_on, gone_on + added.ahead
+    level = compiled("mlptsym.symbolic.mean.response:level_formula", queue.discipline)(
         tail_start=tail[:rows],
         tail_end=_ends(tail, rows),
         first_end=_ends(first, rows),
         mean=mean,
         start=edges[:rows],
         end=_ends(edges, rows),
-        cost_start=costs[:rows],
-        cost_end=_ends(costs, rows),
         before=before,
         excess=_ends(excess, rows),
+        **at_ends,
     )
     completed = compiled("mlptsym.symbolic.mean.response:completed_formula")(
         first_start=first[:rows], first_end=_ends(first, rows)
     ).completed_service
-    work = level.served_mean + running_sum(costs[:rows] * tail[:rows])
+    work, restore = level.served_mean + running_sum(added.mean), costs["cost"]
     crossings = running_sum(level.crossing_step) + level.crossing_end
     squares = running_sum(level.square_step)[-1]
     # nothing is left after a level that serves to completion
@@ -165,7 +168,7 @@ def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:
         second_end=left[1],
         second=second[0],
         end=edges[-1],
-        cost_end=costs[-1],
+        cost_end=costs["cost"][-1],
         excess=left[2],
     ).square_end
     work_before = np.concatenate([np.zeros((1, columns)), work[:-1]])
@@ -173,7 +176,7 @@ def level_sums(queue: Queue, boundaries: Floats, *, closed: bool) -> LevelSums:
         arrival_rate=queue.arrival_rate, work_before=work_before, work=work, before=before, crossings=crossings
     )
     return LevelSums(
-        level.probability, weight, offset, completed, before, paid, work, crossings, squares, tail, excess, costs
+        level.probability, weight, offset, completed, before, paid, work, crossings, squares, tail, excess, restore
     )
 
 

@@ -125,6 +125,7 @@ def response_gradient(
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    queue.refuse_unloading("slopes of E[T]")
     validation.choice("side", side, ("left", "right"))
     closed = validation.flag("closed", closed)
     boundaries = floats("boundaries", boundaries, above=0, finite=True)
@@ -265,6 +266,7 @@ def quantum_slopes(queue: Queue, quanta: ArrayLike, levels: float, *, remainder:
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    queue.refuse_unloading("slopes of E[T]")
     levels = validation.levels("levels", levels, at_least=2)
     remainder = validation.number("remainder", remainder, above=0, below=1)
     quanta = floats("quanta", quanta, above=0, finite=True)

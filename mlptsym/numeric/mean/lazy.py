@@ -90,6 +90,7 @@ def lazy_terms(queue: Queue, quantum: ArrayLike) -> LazyTerms:
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    queue.refuse_unloading("MLPT′")
     quanta = floats("quantum", quantum, above=0, finite=True)
     points = np.minimum(quanta.ravel(), queue.furthest)
     tail, first_moment, _, _ = queue.service_moments(points)

@@ -70,7 +70,7 @@ def moments_needed(queue: Queue, levels: float) -> int:
     if levels < math.inf:
         return 2
     _, slope = queue.memory.line
-    return 3 if queue.preemption_cost > 0 and slope > 0 else 1
+    return 3 if queue.preemption_cost + queue.unload_cost > 0 and slope > 0 else 1
 
 
 def mean_response_time(queue: Queue, policy: Policy) -> Any:
@@ -269,6 +269,7 @@ def _continued(queue: Queue, quantum: float) -> Continued:
 
     A memory in steps is taken between two lines there, and so many levels before are summed that the lines agree.
     """
+    queue.refuse_unloading("infinitely many levels and a tail as heavy, or quanta as short, as this")
     rows = first_levels(queue, np.array([quantum]))
     while True:
         _refuse_work(np.array([quantum]), rows)

@@ -83,6 +83,7 @@ def two_level_terms(queue: Queue, x: ArrayLike, *, side: str = "right") -> TwoLe
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    queue.refuse_unloading("A and B")
     validation.choice("side", side, ("left", "right"))
     points = np.minimum(floats("x", x, above=0, finite=True), queue.size.reach)
     if not queue.size.moment_limit > 2:

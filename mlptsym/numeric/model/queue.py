@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +42,9 @@ class Queue:
         Growth g(a) of the memory with attained service, `LinearMemory` with slope one unless given.
     capacity : float, optional
         C > 0; ℓ_C is then the age at which ``memory`` reaches it.  Give this or ``slowdown_threshold``, not both.
+    unload_cost : float
+        Time to move one unit of memory out when a job is demoted, at the end of its quantum, >= 0; not in the paper.
+        Mean response times, tables and simulation of MLPT know it, and everything else refuses it.
 
     Raises
     ------
@@ -62,6 +66,7 @@ class Queue:
     preemption_cost: float = 0.0
     memory: Memory = field(default_factory=LinearMemory)
     capacity: float | None = None
+    unload_cost: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.size, SizeLaw):
@@ -88,9 +93,10 @@ class Queue:
             "slowdown_factor": validation.number(
                 "slowdown_factor", self.slowdown_factor, at_least=validation.SMALLEST, at_most=1
             ),
-            "preemption_cost": validation.number(
-                "preemption_cost", self.preemption_cost, at_least=0, at_most=validation.LARGEST
-            ),
+            **{
+                name: validation.number(name, getattr(self, name), at_least=0, at_most=validation.LARGEST)
+                for name in ("preemption_cost", "unload_cost")
+            },
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -125,6 +131,38 @@ class Queue:
     def restore_cost(self, ages: ArrayLike) -> Floats:
         """c(a) = γ g(a), eqs. (4) and (8), shape of ``ages``, in units of time."""
         return self.preemption_cost * self.memory.growth(ages)
+
+    @property
+    def discipline(self) -> str:
+        """What the server does for a job in a level, by its name in `mlptsym.symbolic.policies.discipline`."""
+        return "unloading" if self.unload_cost > 0 else "restoring"
+
+    def costs(self, ages: Floats) -> dict[str, Floats]:
+        """The discipline's costs by name, at attained service of which the first is zero and costs nothing."""
+        factors = {"cost": self.preemption_cost, "unload": self.unload_cost}
+        growth = self.memory.growth(ages)
+        growth[0] = 0.0
+        return {name: factor * growth for name, factor in factors.items() if name == "cost" or factor > 0}
+
+    def cost_line(self, quantum: Any) -> tuple[Any, float]:
+        """Intercept and slope, in the attained service, of a line above all that a job pays to go on from there.
+
+        State that is moved out a quantum later is then still moved out below the line.
+        """
+        intercept, slope = self.memory.line
+        both = self.preemption_cost + self.unload_cost
+        return both * intercept + self.unload_cost * slope * quantum, both * slope
+
+    def refuse_unloading(self, what: str) -> None:
+        """The one place where what only the paper's discipline has is refused for another.
+
+        Raises
+        ------
+        ParameterError
+            If state is moved out at a cost.
+        """
+        if self.unload_cost > 0:
+            validation.refuse("unload_cost", self.unload_cost, f"0 for {what}")
 
     def service_moments(self, attained: ArrayLike, *, antiderivative: bool = False) -> tuple[Floats, ...]:
         """Upper partial moments E[S^n ; S > t], n = 0 … 3, each of the shape of ``attained``.

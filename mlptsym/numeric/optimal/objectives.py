@@ -187,6 +187,7 @@ def best_quantum_for(queue: Queue, levels: float = 2, objective: object = "p99")
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    queue.refuse_unloading("a best quantum")
     wanted = Objective.of(objective)
     k = validation.levels("levels", levels, at_least=2)
     names = {name for name, _ in wanted.weights}
@@ -294,6 +295,7 @@ def mean_slowdown(queue: Queue, policy: Policy) -> float:
     """
     solution = solve(queue, policy)
     refuse_lazy(policy, "a mean slowdown")
+    queue.refuse_unloading("a mean slowdown")
     if np.ndim(solution.mean_response_time):
         validation.refuse("quantum", policy.quantum, "a single number here")  # type: ignore[union-attr]
     if not math.isfinite(solution.mean_response_time):

@@ -180,6 +180,7 @@ def optimal_quantum(
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    queue.refuse_unloading("a best quantum")
     certify, lazy = validation.flag("certify", certify), validation.flag("lazy", lazy)
     if lazy and (objective != "mean" or certify or levels != 2):
         validation.refuse(
@@ -415,6 +416,7 @@ def rule_of_thumb(queue: Queue, levels: float = 2, *, a: float = 3.0, b: float =
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")
+    queue.refuse_unloading("the rule of thumb")
     k = validation.levels("levels", levels, at_least=2)
     low = validation.number("a", a, at_least=0, infinite=True)
     high = validation.number("b", b, at_least=low, infinite=True)

@@ -125,6 +125,7 @@ def optimal_quanta(queue: Queue, levels: int = 3) -> OptimalQuanta:
 def best_boundaries_by_level(queue: Queue, levels: int) -> Iterator[OptimalQuanta]:
     """`optimal_quanta` for k = 2, 3, …, ``levels``, each of which starts from the one before."""
     validation.instance("queue", queue, Queue, "a Queue")
+    queue.refuse_unloading("best quanta")
     levels = validation.integer("levels", levels, at_least=2, at_most=LARGEST)
     fcfs = mean_response_time(queue, FCFS())
     problem = _Problem.of(queue, fcfs) if math.isfinite(fcfs) else None

@@ -15,9 +15,9 @@ from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.formula import Formula
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, level, restore_cost, service
 from mlptsym.symbolic.mean.waiting import delay_with_new_arrivals, linear_root, waiting_time, work_balance
-from mlptsym.symbolic.model.moments import UpperMoment, expectation, mean, tail
+from mlptsym.symbolic.model.moments import Indicator, UpperMoment, expectation, mean, tail
 from mlptsym.symbolic.policies.algorithm import boundaries, completion_probability, effective_size, piece
-from mlptsym.symbolic.policies.discipline import RESTORING, Discipline
+from mlptsym.symbolic.policies.discipline import DISCIPLINES, RESTORING, Discipline
 
 
 def fcfs_response_time() -> sp.Expr:
@@ -165,14 +165,37 @@ def pollaczek_khinchine_formula() -> Formula:
     return Formula(inputs, {"response_time": fcfs_response_time()})
 
 
-def level_formula() -> Formula:
+def level_costs_formula(discipline: str) -> Formula:
+    """What a discipline's costs add to the pieces of a level, from their values at its two ends.
+
+    ``mean`` is what they add to E[Y], ``ahead`` what precedes the service of a job, and ``gone_on`` all that a job pays
+    that goes on to the next level.
+    """
+    name, index = DISCIPLINES[discipline], level + 1
+    start, end = attained(level), attained(index)
+    served = (sp.Min(service, end) - start) * Indicator(service, start)
+    inputs = {
+        "tail_start": tail(start),
+        "tail_end": tail(end),
+        **name.costs_at(level, "start"),
+        **name.costs_at(index, "end"),
+    }
+    outputs = {
+        "mean": sp.expand(expectation(name.piece(index) - served, [start, end])),
+        "ahead": name.before_service(index),
+        "gone_on": sp.expand(name.passed(index) - end + start),
+    }
+    return Formula(inputs, outputs)
+
+
+def level_formula(discipline: str) -> Formula:
     """What a level contributes, and the steps of the carried sums, from its two ends.
 
     A level that serves to completion is one at whose end nothing is left: tail, first moment and excess are zero, and
     then its end does not matter.
     """
-    start, end = attained(level), attained(level + 1)
-    terms, carried = level_terms(level + 1), carried_sums()
+    start, end, name = attained(level), attained(level + 1), DISCIPLINES[discipline]
+    terms, carried = level_terms(level + 1, discipline=name), carried_sums(discipline=name)
     inputs = {
         "tail_start": tail(start),
         "tail_end": tail(end),
@@ -180,8 +203,8 @@ def level_formula() -> Formula:
         "mean": mean(),
         "start": start,
         "end": end,
-        "cost_start": restore_cost(level),
-        "cost_end": restore_cost(level + 1),
+        **name.costs_at(level, "start"),
+        **name.costs_at(level + 1, "end"),
         "before": carried.before,
         "excess": carried.excess,
     }

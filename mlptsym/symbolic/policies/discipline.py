@@ -25,12 +25,15 @@ class Discipline:
         Which discipline it is.
     costs : tuple of IndexedBase
         The costs in its pieces; each is a function of the boundary t_r at which it arises.
+    cost_names : tuple of str
+        What the numeric code calls them.
     work : callable
         Of r and the boundary t_r (∞ for the last level): the time that the server gives to a job which enters level r.
     """
 
     name: str
     costs: tuple[sp.IndexedBase, ...]
+    cost_names: tuple[str, ...]
     work: Callable[[sp.Expr | int, sp.Expr], sp.Expr]
 
     def piece(self, index: sp.Expr | int, *, last: bool = False) -> sp.Expr:
@@ -62,6 +65,16 @@ class Discipline:
         (c[1] - t[1] + t[2], c[1] - t[1] + t[2] + u[2])
         """
         return self._where(index, attained(index), last=False)
+
+    def costs_at(self, index: sp.Expr, end: str) -> dict[str, sp.Expr]:
+        """Its costs at t_r by their names, with a word behind that says at which end of a level.
+
+        Examples
+        --------
+        >>> UNLOADING.costs_at(2, "start")
+        {'cost_start': c[2], 'unload_start': u[2]}
+        """
+        return {f"{name}_{end}": family[index] for name, family in zip(self.cost_names, self.costs, strict=True)}
 
     def before_service(self, index: sp.Expr | int, *, last: bool = False) -> sp.Expr:
         """The part of the piece that precedes the service: c_{r−1}."""
@@ -97,8 +110,10 @@ def _unloading(index: sp.Expr | int, end: sp.Expr) -> sp.Expr:
     return _restoring(index, end) + unload_time(index) * Indicator(service, end)
 
 
-RESTORING = Discipline("restoring", (cost,), _restoring)
+RESTORING = Discipline("restoring", (cost,), ("cost",), _restoring)
 """The paper's, eq. (8): a job that was demoted has its state brought back at the head of its next piece."""
 
-UNLOADING = Discipline("unloading", (cost, unload), _unloading)
+UNLOADING = Discipline("unloading", (cost, unload), ("cost", "unload"), _unloading)
 """State is also moved out, which the server does at the end of the quantum after which a job is demoted."""
+
+DISCIPLINES = {discipline.name: discipline for discipline in (RESTORING, UNLOADING)}
