@@ -131,6 +131,7 @@ NAMES = {
         if method in vars(law)
     },
     "mlptsym.likelihood.improved": CHECKED,
+    **{f"mlptsym.numeric.model.queue.Queue.{name}": CHECKED for name in ("cost_line", "costs", "refuse_unloading")},
     "mlptsym.memory.base.Breaks": RESULT,
     "mlptsym.likelihood.HasLikelihood": "what a law has to have",
     "mlptsym.likelihood.HasLikelihood.log_density": "what a law has to have",
