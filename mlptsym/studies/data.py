@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 from unicodedata import category
@@ -78,19 +78,14 @@ class FigureData:
         ParameterError
             If a value is NaN or no number, the lengths differ, or there are more than a million points.
         """
-        columns = {"x": _column("x", x), "y": _column("y", y)}
-        if standard_error is not None:
-            columns["standard_error"] = _column("standard_error", standard_error)
-        length = max((len(values) for values in columns.values() if not isinstance(values, float)), default=1)
-        full = {
-            name: [values] * length if isinstance(values, float) else list(values) for name, values in columns.items()
-        }
-        for name, values in full.items():
-            if len(values) != length:
+        given = {"x": x, "y": y} | ({} if standard_error is None else {"standard_error": standard_error})
+        columns = {name: _column(name, values) for name, values in given.items()}
+        length = max((len(values) for values in columns.values() if isinstance(values, tuple)), default=1)
+        for name, values in columns.items():
+            if isinstance(values, tuple) and len(values) != length:
                 refuse(name, f"{len(values)} values", f"as long as the other columns ({length})")
-        errors: Sequence[float | None] = full.get("standard_error", [None] * length)
-        points = zip(full["x"], full["y"], errors, strict=True)
-        return FigureData((*self.rows, *(FigureRow(panel, curve, kind, *point) for point in points)))
+        full = [values if isinstance(values, tuple) else (values,) * length for values in columns.values()]
+        return FigureData((*self.rows, *(FigureRow(panel, curve, kind, *point) for point in zip(*full, strict=True))))
 
     def select(
         self, panel: str | None = None, curve: str | None = None, kind: str | None = None
@@ -112,11 +107,7 @@ class FigureData:
     def to_csv(self) -> str:
         """The rows as text of comma-separated values, every number in full precision."""
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for row in self.rows:
-            error = "" if row.standard_error is None else repr(row.standard_error)
-            writer.writerow((row.panel, row.curve, row.kind, repr(row.x), repr(row.y), error))
+        csv.writer(text, lineterminator="\n").writerows([COLUMNS, *map(attrgetter(*COLUMNS), self.rows)])
         return text.getvalue()
 
 
@@ -169,11 +160,11 @@ def read_figure_data(path: str | os.PathLike[str]) -> FigureData:
         for fields in reader:
             if len(fields) != len(COLUMNS):
                 refuse("the row", ",".join(fields), f"{len(COLUMNS)} fields")
-            panel, curve, kind, *numbers = fields
-            x, y, deviation = (_written(name, value) for name, value in zip(COLUMNS[3:], numbers, strict=True))
-            if x is None or y is None:
+            panel, curve, kind, x, y, deviation = fields
+            if "" in {x, y}:
                 refuse("the row", ",".join(fields), "complete, with an x and a y")
-            rows.append(FigureRow(panel, curve, kind, x, y, deviation))
+            spread = None if deviation == "" else _written("standard_error", deviation)
+            rows.append(FigureRow(panel, curve, kind, _written("x", x), _written("y", y), spread))
     except csv.Error as error:
         raise ParameterError(f"{place}, line {reader.line_num}", str(error), "comma-separated values") from error
     except ParameterError as error:
@@ -183,9 +174,7 @@ def read_figure_data(path: str | os.PathLike[str]) -> FigureData:
     return FigureData(tuple(rows))
 
 
-def _written(name: str, text: str) -> float | None:
-    if text == "":
-        return None
+def _written(name: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
