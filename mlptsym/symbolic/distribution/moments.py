@@ -96,11 +96,7 @@ def _moments(
     )
     waiting = _product(_quotient(jumps, drift), _series(sp.exp(-argument * before), 2))
     sigma = _implicit(interrupting)
-    composed = [
-        waiting[0],
-        waiting[1] * sigma[1],
-        waiting[1] * sigma[2] + waiting[2] * sigma[1] ** 2,
-    ]
+    composed = [waiting[0], waiting[1] * sigma[1], waiting[1] * sigma[2] + waiting[2] * sigma[1] ** 2]
     total = _product(composed, end)
     return total[0], -total[1], 2 * total[2]
 

@@ -59,11 +59,7 @@ def work_found(index: int, levels: int, at: sp.Expr = stretched, discipline: Dis
 
 
 def busy_period(
-    index: int,
-    levels: int,
-    at: sp.Expr = argument,
-    solution: sp.Expr = stretched,
-    discipline: Discipline = RESTORING,
+    index: int, levels: int, at: sp.Expr = argument, solution: sp.Expr = stretched, discipline: Discipline = RESTORING
 ) -> sp.Expr:
     """The equation of σ for a job of level ``index``, an expression that is zero: σ − s − λ(1 − E[e^{−σX_{j−1}}])."""
     interrupting = (
