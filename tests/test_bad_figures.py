@@ -27,6 +27,7 @@ from mlptsym.figures import (
 )
 from mlptsym.figures.arrivals import draw_arrivals
 from mlptsym.figures.crossings import draw_hazard_crossings
+from mlptsym.figures.lazy import draw_lazy
 from mlptsym.figures.loads import draw_loads
 from mlptsym.figures.parameter_sweeps import draw_best_quanta, draw_plateaus
 from mlptsym.figures.percentiles import draw_percentiles
@@ -36,6 +37,7 @@ from mlptsym.figures.unequal import draw_unequal
 from mlptsym.studies.arrivals import response_by_arrival_rate
 from mlptsym.studies.best_quanta import best_quanta, jumps, piece, plateaus, rules_of_thumb, threshold_of
 from mlptsym.studies.crossings import crossings, hazard_crossings
+from mlptsym.studies.lazy import lazy_by_cost, lazy_by_load, lazy_simulated
 from mlptsym.studies.loads import at_load, best_name, capped_name, simulation_by_load, theory_by_load
 from mlptsym.studies.one_job import job_on_server
 from mlptsym.studies.parameter_sweeps import (
@@ -105,6 +107,9 @@ CALLS = [
     Call(simulation_by_quantum, {"queue": QUEUE, "levels": [2], "quanta": [1.0], **RUN}, 8, instead=SMALL),
     Call(optima_by_quantum, {"queue": QUEUE, "levels": [2]}),
     Call(job_on_server, {"queue": QUEUE, "size": 4.0, "quantum": 1.0, "points": 5}),
+    Call(lazy_by_load, {"queue": QUEUE, "loads": [0.5], "multiples": [0.5, 1.0]}),
+    Call(lazy_by_cost, {"queue": QUEUE, "costs": [0.1], "multiples": [0.5, 1.0]}),
+    Call(lazy_simulated, {"queue": QUEUE, "loads": [0.5], "multiples": [1.0], **RUN}, 8, instead=SMALL),
     Call(best_unequal_quanta, {"queue": QUEUE, "levels": 2}),
     Call(gain_by_levels, {"queue": QUEUE, "chain": CHAIN, **RUN}, 8, instead=SMALL),
     Call(quanta_by_level, {"queue": QUEUE, "best": Later(lambda: _chain()[0])}),
@@ -146,6 +151,9 @@ def _drawn() -> dict[str, FigureData]:
         "percentiles": percentiles_by_quantum(QUEUE, [2], [1.0, 2.0], [0.5]),
         "loads": loads.with_curve("", "G: left out, unstable, load 2", "marker", 0.95, math.inf),
         "schematic": job_on_server(QUEUE, 4.0, 1.0, 3),
+        "lazy": FigureData(
+            lazy_by_load(QUEUE, [0.2, 0.5], [0.5, 1.0, 2.0]).rows + lazy_by_cost(QUEUE, [0.1], [0.5, 1.0, 2.0]).rows
+        ),
         "unequal": gains.with_curve("gain over equal quanta", threshold_name(QUEUE), "theory", [2, 3], [0, 1]),
     }
 
@@ -189,6 +197,7 @@ DRAWINGS = [
     _drawing(draw_percentiles, "percentiles", queue=QUEUE),
     _drawing(draw_loads, "loads"),
     _drawing(draw_schematic, "schematic"),
+    _drawing(draw_lazy, "lazy"),
     _drawing(draw_unequal, "unequal", names=(threshold_name(QUEUE),)),
     Call(summary, {"data": Later(lambda: _drawn()["best"])},
          instead={"data": st.deferred(lambda: st.one_of(_altered(_drawn()["best"]), ANYTHING))}),

@@ -106,9 +106,9 @@ def value(expression: Any) -> str:
 
 
 def _placed(expression: Any) -> Any:
-    leaves = (sp.Symbol, sp.Indexed, UpperMoment, PartialTransform, Density, Indicator)
-    leaves += (AppliedUndef, sp.Derivative, sp.Subs, sp.Integral)
-    if isinstance(expression, leaves):
+    moments = (UpperMoment, PartialTransform, Density, Indicator)
+    leaves = (sp.Symbol, sp.Indexed, AppliedUndef, sp.Derivative, sp.Subs, sp.Integral)
+    if isinstance(expression, (*moments, *leaves)):
         return _number(str(expression))
     if isinstance(expression, sp.Sum):
         return _number(f"sum over {expression.limits}") * _placed(expression.function)
