@@ -42,13 +42,7 @@ _LONGEST_SOCKET_PATH = 100
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A temporary folder, with a path short enough for sockets in it where there is one.
-
-    Raises
-    ------
-    ParameterError
-        If no folder for temporary files can be written.
-    """
+    """A temporary folder, with a path short enough for sockets in it where there is one."""
     try:
         usual = tempfile.gettempdir()
     except FileNotFoundError as error:
@@ -98,16 +92,8 @@ def environment(scratch: Path) -> dict[str, str]:
 class Session:
     """Where kernels are started, by several threads at once, and what ends them.
 
-    Attributes
-    ----------
-    scratch : pathlib.Path
-        Folder for everything that goes with the last kernel.
-    environment : mapping of str to str
-        That of `environment`.
-    watcher : subprocess.Popen
-        The process of `mlptsym.runtime.guard`.
-    ended : threading.Event
-        Set once no kernel may start any more.
+    Everything that goes with the last kernel is in ``scratch``; ``watcher`` is the process of `mlptsym.runtime.guard`;
+    ``ended`` is set once no kernel may start any more.
     """
 
     scratch: Path
@@ -183,8 +169,8 @@ class Manager(AsyncKernelManager):
 class Kernel:
     """A kernel that one thread runs one notebook after the other on.
 
-    What the package has imported, derived and compiled for one notebook is ready for the next: a kernel for each would
-    double the time that ``mlptsym figures`` takes.
+    What one notebook has imported is ready for the next: with a kernel for each, ``mlptsym figures`` would take a third
+    longer.
     """
 
     def __init__(self, session: Session) -> None:

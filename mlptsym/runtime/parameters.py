@@ -1,7 +1,8 @@
 """The parameters of a notebook: what they are called, of which type they are, and which values they take.
 
 They stand in the code cell tagged ``parameters``, one a line, as ``name: type = default  # meaning, unit``.  Neither
-the cell nor what a user gives is ever run: both are read as literals.
+the cell nor what a user gives is ever run: both are read as literals.  papermill's own inspection of the cell passes
+over lines that it does not understand, and leaves defaults as texts.
 """
 
 from __future__ import annotations

@@ -22,14 +22,9 @@ _NAMED = ("inf", "lim", "max", "min", "sup")
 
 
 def mathml(latex: str, *, block: bool = False) -> str:
-    r"""A formula as a ``math`` element.
+    r"""A formula as a ``math`` element, on a line of its own if it is a ``block``.
 
-    Parameters
-    ----------
-    latex : str
-        Without dollar signs; may contain one ``\tag{…}``, which is put at the right margin.
-    block : bool
-        Whether the formula stands on a line of its own.
+    It has no dollar signs; one ``\tag{…}`` is put at the right margin.
 
     Raises
     ------

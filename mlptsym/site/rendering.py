@@ -58,13 +58,7 @@ class Renderer:
         return MarkdownWithMath(renderer=renderer).render(source)
 
     def cells(self, cells: Sequence[dict[str, Any]]) -> str:
-        """Cells with their stored outputs as HTML.
-
-        Raises
-        ------
-        ValueError
-            If there is a formula that is not understood.
-        """
+        """Cells with their stored outputs as HTML; a ValueError if there is a formula that is not understood."""
         notebook = {"cells": [_typeset(cell) for cell in cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
         node = nbformat.reads(json.dumps(notebook), as_version=4)  # type: ignore[no-untyped-call]
         text, _ = self._exporter.from_notebook_node(node)

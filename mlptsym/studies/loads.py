@@ -41,13 +41,7 @@ def at_load(queue: Queue, load: float) -> Queue:
 
 
 def best_name(levels: float) -> str:
-    """Name of the curve of MLPT with k levels and the best quantum.
-
-    Examples
-    --------
-    >>> best_name(math.inf)
-    'MLPT-(θ*, ∞)'
-    """
+    """Name of the curve of MLPT with k levels and the best quantum, such as ``MLPT-(θ*, ∞)``."""
     count = validation.levels("levels", levels)
     return f"MLPT-(θ*, {'∞' if math.isinf(count) else f'{count:g}'})"
 
