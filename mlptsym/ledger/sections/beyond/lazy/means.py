@@ -12,7 +12,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from mlptsym.laws.gamma import Gamma
-from mlptsym.ledger.entry import Outcome, entry
+from mlptsym.ledger.entry import Outcome, Step, entry
 from mlptsym.ledger.exact.checks import Equations, scores
 from mlptsym.ledger.paper.notation import F, S, c, lam, t
 from mlptsym.ledger.paper.printed import integral
@@ -111,6 +111,29 @@ class Gain:
 def check_gain(claim: Gain) -> Equations:
     """The difference of the two means, linear in e."""
     return [("gain", mean_response_time(2) - lazy.lazy_response_time(), claim.value())]
+
+
+@entry(
+    "lazy-large-quantum",
+    "θ → ∞, linear g and E[S²] finite: nothing is gained, whatever e tends to",
+    r"\lim_{\theta\to\infty}\bigl(\mathbb E[T_{\mathrm{MLPT}}]-\mathbb E[T_{\mathrm{MLPT}'}]\bigr) = 0",
+    lambda: 1,
+    ("costs that grow as θ²", lambda: 2),
+    source="beyond the paper; remark 1",
+)
+def check_large_quantum(claim: int) -> Outcome:
+    """The gain for each unit of e ≤ 1, with t² F̄(t) and t M_1(t), which are below M_2(t), as bounded parts of ε → 0.
+
+    With θ = 1/η it is a quotient of polynomials in η and ε; the numerator vanishes at η = ε = 0, the denominator not.
+    """
+    far, epsilon, unit, *part = sp.symbols("eta epsilon gamma f_0 f_1", positive=True)
+    moments = {F(1): epsilon * far**2 * part[0], UpperMoment(1, theta): epsilon * far * part[1]}
+    gain = -sp.diff(lazy.lazy_response_time(), e).subs(moments | {UpperMoment(2, theta): epsilon})
+    quotient = sp.fraction(sp.cancel(sp.together(gain.subs({cost: unit / far**claim, theta: 1 / far}))))
+    numerator, denominator = (polynomial.subs({far: 0, epsilon: 0}) for polynomial in quotient)
+    vanishes = bool(numerator == 0) and bool(denominator != 0)
+    words = "the gain vanishes" if vanishes else "the gain does not vanish"
+    return Outcome(vanishes, words, (Step("numerator and denominator", sp.Tuple(*quotient)),))
 
 
 QUEUE, QUANTUM = Queue(Gamma(0.5, 2.0), 0.35, 1.5, 0.5, preemption_cost=0.5), 1.0
