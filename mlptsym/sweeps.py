@@ -31,8 +31,6 @@ MOST_WORKERS = 1024
 SCHEDULER = "the address of a running Dask scheduler, such as tcp://10.0.0.1:8786"
 _PATIENCE = 10.0
 """Seconds for a scheduler to answer, for a worker to join it, and for another worker after the last was lost."""
-_LOOK = 1.0
-"""Seconds between two looks at whether a cluster still has workers."""
 _SENDABLE = "one whose arguments and results can be sent from process to process"
 
 
@@ -295,7 +293,7 @@ def _completed(client: Any, futures: set[Any]) -> set[Any]:
     alone = time.monotonic()
     while True:
         with suppress(TimeoutError):
-            done: set[Any] = wait(futures, timeout=_LOOK, return_when="FIRST_COMPLETED").done
+            done: set[Any] = wait(futures, timeout=1.0, return_when="FIRST_COMPLETED").done
             return done
         if client.ncores():
             alone = time.monotonic()

@@ -21,8 +21,6 @@ __all__ = ["execute", "merge_streams"]
 
 logging.getLogger("papermill").addHandler(logging.NullHandler())  # what matters of it comes as an exception
 
-_SECONDS_TO_START = 180
-
 
 def execute(task: FigureTask, kernel: Kernel) -> FigureRun:
     """Execute a notebook; its working folder is that of its files, so that it names no folder of this machine.
@@ -47,7 +45,7 @@ def execute(task: FigureTask, kernel: Kernel) -> FigureRun:
             kernel_name=KERNEL,
             language="python",
             progress_bar=False,
-            start_timeout=_SECONDS_TO_START,
+            start_timeout=180,
             iopub_timeout=180,
             record_timing=False,
             km=kernel.ready(task.out),

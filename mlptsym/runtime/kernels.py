@@ -34,10 +34,6 @@ _FORGET = (
     "get_ipython().reset(); __import__('gc').freeze(); __import__('gc').set_threshold(100_000, 20, 100); "
     "__import__('os').chdir({folder!r})"
 )
-_SECONDS_TO_FORGET = 60
-
-_LONGEST_SOCKET_PATH = 100
-"""Bytes: a socket's path is limited to 104 on macOS, 108 on Linux."""
 
 
 @contextmanager
@@ -157,7 +153,7 @@ class Manager(AsyncKernelManager):
         self.close_clients()
         client = self.client()
         client.start_channels()
-        await client.execute(code, silent=True, reply=True, timeout=_SECONDS_TO_FORGET)
+        await client.execute(code, silent=True, reply=True, timeout=60)
         self.close_clients()
 
     async def end(self) -> None:
@@ -191,8 +187,9 @@ class Kernel:
     def _start(self, working_folder: Path) -> None:
         connection = self.folder / "k.json"
         connection.unlink(missing_ok=True)
-        # Sockets in a folder of one's own cannot be taken by another kernel that starts just then, as ports can.
-        short = sys.platform != "win32" and len(os.fsencode(connection)) <= _LONGEST_SOCKET_PATH
+        # Sockets in a folder of one's own cannot be taken by another kernel that starts just then, as ports can.  Their
+        # paths are limited to 104 bytes on macOS, 108 on Linux.
+        short = sys.platform != "win32" and len(os.fsencode(connection)) <= 100
         manager = Manager(
             kernel_name=KERNEL,
             kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(self.session.scratch / "jupyter" / "kernels")]),

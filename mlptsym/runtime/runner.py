@@ -16,9 +16,6 @@ from mlptsym.validation import ParameterError, flag, integer
 
 __all__ = ["available_processors", "run_figures", "run_tasks"]
 
-_PAUSE = 0.05
-"""Seconds between two looks at what is running."""
-
 
 def available_processors() -> int:
     """Number of processors this process may use."""
@@ -98,7 +95,7 @@ def run_tasks(
     with kernel_session() as session, shown_progress(progress) as show, ThreadPoolExecutor(jobs) as pool:
         workers = [pool.submit(work) for _ in range(jobs)]
         try:
-            while wait(workers, _PAUSE).not_done:
+            while wait(workers, timeout=0.05).not_done:
                 show([state(place) for place in range(len(tasks))])
                 _go_on(stop)
         except BaseException:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,15 +14,7 @@ from mlptsym.numeric.model.policies import FCFS
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.studies.data import FigureData
 
-if TYPE_CHECKING:
-    pass
-
-
 __all__ = ["response_by_arrival_rate"]
-
-_SMALLEST_LOAD = 1e-6
-
-_SMALLEST_MARGIN = 1e-3
 
 
 def response_by_arrival_rate(queues: Mapping[str, Queue], points: int = 200) -> FigureData:
@@ -32,8 +23,8 @@ def response_by_arrival_rate(queues: Mapping[str, Queue], points: int = 200) -> 
     The queues are given by name of the curve; their own arrival rates are not used.  Along a curve 1 − ρ₀ falls from 1
     to 0.001 in equal ratios.  A marker stands at each limit, where the mean is ``inf``.
     """
-    loads = 1 - np.geomspace(1, _SMALLEST_MARGIN, validation.points("points", points))
-    loads[0] = _SMALLEST_LOAD
+    loads = 1 - np.geomspace(1, 1e-3, validation.points("points", points))
+    loads[0] = 1e-6  # in place of zero, which is no arrival rate
     data = FigureData()
     for name, queue in validation.mapping("queues", queues, "a mapping of names to queues").items():
         validation.instance("queues", queue, Queue, "a mapping of names to queues")

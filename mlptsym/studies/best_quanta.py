@@ -18,17 +18,19 @@ from mlptsym.sweeps import sweep
 
 __all__ = ["Found", "best_quanta", "jumps", "piece", "plateaus", "rules_of_thumb", "threshold_of"]
 
-ROUNDS = 10
-"""How often an interval in which something happens is halved, at most."""
 
-STEEP = 0.06
-"""Largest step of θ* between neighbouring points of one smooth piece, as part of it."""
+@dataclass(frozen=True)
+class _Resolution:
+    """How closely θ* is followed over a range of a parameter."""
 
-NEAR = 0.03
-"""Largest step of θ*, as part of it, along which a local minimum is followed from one point to the next."""
+    rounds: int = 10  # halvings, at most, of an interval in which something happens
+    steep: float = 0.06  # largest step of θ* between neighbouring points of one smooth piece, as part of it
+    near: float = 0.03  # largest step of θ*, as part of it, along which a local minimum is followed
+    left: float = 1e-13  # just left of a kink, as part of θ
+    on_kink: float = 1e-6  # what a best quantum may be off a kink and still be it, as part of θ
 
-# parts of θ: just left of a kink, and what a best quantum may be off it and still be the kink
-LEFT, ON_KINK = 1e-13, 1e-6
+
+_RESOLUTION = _Resolution()
 
 QueueAt = Callable[[float], Queue]
 
@@ -104,7 +106,7 @@ def best_quanta(
     highest = validation.number("highest", highest, above=0, infinite=True)
     grid = np.linspace(low, high, validation.points("points", points)).tolist()
     found = _solved(queue_at, levels, grid)
-    for _ in range(ROUNDS):
+    for _ in range(_RESOLUTION.rounds):
         more: list[Found] = []
         middles: list[float] = []
         for left, right in _neighbours(found):
@@ -153,7 +155,7 @@ def _steep(left: Found, right: Found, highest: float) -> bool:
     if left.parameter == right.parameter or left.best.kind == right.best.kind != "smooth":
         return False
     low, high = sorted(min(one.best.quantum, highest) for one in (left, right))
-    return high > low * (1 + STEEP)
+    return high > low * (1 + _RESOLUTION.steep)
 
 
 def _meeting(queue_at: QueueAt, levels: float, left: Found, right: Found) -> list[Found]:
@@ -168,7 +170,7 @@ def _plateau_end(queue_at: QueueAt, levels: float, left: Found, right: Found) ->
     if not _adjacent(left, right):
         return []
     (_, number), (_, beside) = sorted((piece(left), piece(right)))
-    shift = 1 - LEFT if beside == number else 1.0
+    shift = 1 - _RESOLUTION.left if beside == number else 1.0
 
     def slope(parameter: float) -> float:
         queue = queue_at(parameter)
@@ -180,7 +182,7 @@ def _plateau_end(queue_at: QueueAt, levels: float, left: Found, right: Found) ->
         return []
     (here,) = _solved(queue_at, levels, [float(brentq(slope, low, high, xtol=1e-13 * abs(high), rtol=1e-14))])
     quantum = here.threshold / number
-    if not abs(here.best.quantum / quantum - 1) < ON_KINK:
+    if not abs(here.best.quantum / quantum - 1) < _RESOLUTION.on_kink:
         return []
     return [replace(here, best=replace(here.best, quantum=quantum, kind="kink"), meeting=True)]
 
@@ -213,7 +215,11 @@ def _branch(here: Found, like: Found) -> tuple[float, float, str]:
         return math.inf, here.best.fcfs, "fcfs"
     scale = here.threshold / like.threshold if like.best.kind == "kink" else 1.0
     expected = like.best.quantum * scale
-    near = [one for one in here.best.local_minima if abs(one[0] / expected - 1) < NEAR and one[2] == like.best.kind]
+    near = [
+        one
+        for one in here.best.local_minima
+        if abs(one[0] / expected - 1) < _RESOLUTION.near and one[2] == like.best.kind
+    ]
     return min(near, key=lambda one: abs(one[0] - expected), default=(math.nan, math.nan, ""))
 
 

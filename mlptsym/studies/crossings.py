@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,6 @@ from mlptsym import validation
 from mlptsym.numeric.mean.two_levels import two_level_terms
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.studies.data import FigureData
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["HAZARD", "Crossing", "crossings", "hazard_crossings"]
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mlptsym import validation
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.studies.data import FigureData
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["job_on_server"]
 

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,6 @@ from mlptsym import validation
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.studies.best_quanta import Found, best_quanta, plateaus, rules_of_thumb, threshold_of
 from mlptsym.studies.data import FigureData, checked_data
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = [
     "HIGHEST",

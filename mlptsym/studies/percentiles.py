@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,6 @@ from mlptsym.numeric.model.saturation import SaturationError
 from mlptsym.numeric.optimal.optimum import optimal_quantum
 from mlptsym.studies.data import FigureData
 from mlptsym.studies.quanta import level_name
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["FOR_MEAN", "LOWEST", "percentile_name", "percentiles_by_quantum"]
 

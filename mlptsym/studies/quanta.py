@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,6 @@ from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.numeric.optimal.optimum import optimal_quantum, rule_of_thumb
 from mlptsym.studies.data import FigureData
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["CEILING", "level_name", "optima_by_quantum", "simulation_by_quantum", "theory_by_quantum"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +12,6 @@ from mlptsym.numeric.model.policies import FCFS, MLPT, Policy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.numeric.optimal.unequal import OptimalQuanta, best_boundaries_by_level
 from mlptsym.studies.data import FigureData
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["GAIN", "QUANTA", "best_quanta", "gain_by_levels", "quanta_by_level", "threshold_name"]
 
