@@ -24,22 +24,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NumericFunction:
-    """A formula that evaluates numbers and arrays.
+    """A formula that evaluates numbers and arrays."""
 
-    Attributes
-    ----------
-    inputs, outputs : tuple of str
-        Names.
-    source : str
-        The Python code that is run.
-    evaluate : callable
-        The code itself, for callers that know what they pass: NumPy floats or arrays, under an `numpy.errstate` of
-        their own.  It returns a record too, with what does not depend on an array as a number.
-    """
-
+    # Names
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    source: str
+    source: str  # The Python code that is run
+    # The code itself, for callers that know what they pass: NumPy floats or arrays, under an `numpy.errstate` of
+    # their own.  It returns a record too, with what does not depend on an array as a number.
     evaluate: Callable[..., Any] = field(repr=False, compare=False)
 
     @classmethod

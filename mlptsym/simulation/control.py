@@ -61,37 +61,18 @@ CONSTANT = 1e-9  # a control that varies less, in units of its usual size, is ro
 
 @dataclass(frozen=True, eq=False)
 class ControlPlan:
-    """The controls of one policy in one queue.
+    """The controls of one policy in one queue."""
 
-    Attributes
-    ----------
-    chosen : tuple of int
-        Which of `CONTROLS`.
-    means : array of float
-        The known mean of each of `CONTROLS` (of no meaning where it is not chosen).
-    units : array of float
-        The usual size of each.
-    boundaries, costs : array of float
-        Those of the queue with interrupted quanta; empty where only the controls of FCFS are chosen.
-    first_end : float
-        Where the policy's first quantum ends; ``inf`` for FCFS.
-    centres : array of float
-        E[S], E[min(S, t_1)] and P(S > t_1).
-    arrival_rate : float
-        λ.
-    edges : array of int
-        First job of each batch of measured jobs, and the length of the trace.
-    """
-
-    chosen: tuple[int, ...]
-    means: Floats
-    units: Floats
+    chosen: tuple[int, ...]  # Which of `CONTROLS`
+    means: Floats  # The known mean of each of `CONTROLS` (of no meaning where it is not chosen)
+    units: Floats  # The usual size of each
+    # Those of the queue with interrupted quanta; empty where only the controls of FCFS are chosen
     boundaries: Floats
     costs: Floats
-    first_end: float
-    centres: Floats
-    arrival_rate: float
-    edges: Integers
+    first_end: float  # Where the policy's first quantum ends; ``inf`` for FCFS
+    centres: Floats  # E[S], E[min(S, t_1)] and P(S > t_1)
+    arrival_rate: float  # λ
+    edges: Integers  # First job of each batch of measured jobs, and the length of the trace
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -241,18 +222,11 @@ def _relaxation(queue: Queue, policy: FCFS | MLPT, boundaries: Floats) -> float:
 
 @dataclass(frozen=True)
 class Adjusted:
-    """A mean with what the controls tell of its error taken off.
-
-    Attributes
-    ----------
-    mean, standard_error : float
-    degrees_of_freedom : int
-        Of Student's law, for confidence intervals.
-    """
+    """A mean with what the controls tell of its error taken off."""
 
     mean: float
     standard_error: float
-    degrees_of_freedom: int
+    degrees_of_freedom: int  # Of Student's law, for confidence intervals
 
 
 def adjusted(batches: Floats) -> Adjusted:
@@ -315,26 +289,16 @@ def _frequent_boundaries(queue: Queue, policy: FCFS | MLPT) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """Exact means for levels with boundaries t_1 < … < t_K, the last serving to completion.
+    """Exact means for levels with boundaries t_1 < … < t_K, the last serving to completion."""
 
-    Attributes
-    ----------
-    probability, completed : array of float, shape (K + 1,)
-        P(J = j) and E[S^eff; J = j].
-    work, work_square : array of float, shape (K + 1,)
-        E[X_j] and E[X_j²].
-    later_squares : float
-        Σ_{r>1} E[Y_r²].
-    beyond_first : float
-        P(S > t_1), 0 without boundaries.
-    """
-
+    # P(J = j) and E[S^eff; J = j]
     probability: Floats
     completed: Floats
+    # E[X_j] and E[X_j²]
     work: Floats
     work_square: Floats
-    later_squares: float
-    beyond_first: float
+    later_squares: float  # Σ_{r>1} E[Y_r²]
+    beyond_first: float  # P(S > t_1), 0 without boundaries
 
     @classmethod
     def of(cls, queue: Queue, boundaries: Floats, costs: Floats) -> _Known:

@@ -1,7 +1,7 @@
 """The capped Gittins index policy as one loop over arrays, compiled to machine code.
 
 The loop knows nothing of size laws or memory: the index has become a table of ranks 1/G that are linear between its
-ages, and the restore cost a line with one bend.
+ages, and the restore cost a line with one kink.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ CELLS, FINE, SMALLEST = 2**12, 7, -900
 
 @dataclass(frozen=True)
 class RestoreLine:
-    """Restore cost by age: ``start + slope · a`` up to the age ``bend``, and the slope ``later`` from there on."""
+    """Restore cost by age: ``start + slope · a`` up to the age ``kink``, and the slope ``later`` from there on."""
 
     start: float
     slope: float
-    bend: float
+    kink: float
     later: float
 
     @classmethod
     def of(cls, queue: Queue) -> RestoreLine:
         """The restore cost of a queue, whose memory law must be linear up to `Memory.linear_from` and beyond."""
-        bend = queue.memory.linear_from
-        start, middle, end = (float(cost) for cost in queue.restore_cost([0.0, bend / 2, bend]))
+        kink = queue.memory.linear_from
+        start, middle, end = (float(cost) for cost in queue.restore_cost([0.0, kink / 2, kink]))
         if queue.preemption_cost > 0 and (queue.memory.lag > 0 or abs(2 * middle - start - end) > 1e-12 * end):
             refuse("memory", queue.memory, "linear up to one age and from there on, for this policy")
-        later = queue.preemption_cost * float(queue.memory.slope_at(bend))
-        return cls(start, (end - start) / bend if bend > 0 else 0.0, bend, later)
+        later = queue.preemption_cost * float(queue.memory.slope_at(kink))
+        return cls(start, (end - start) / kink if kink > 0 else 0.0, kink, later)
 
 
 def _serve(
@@ -269,10 +269,10 @@ def run_gittins(
     mean = float(service_times.mean()) if service_times.size else 0.0
     cell = math.ldexp(1.0, max(math.frexp(mean)[1], SMALLEST) - FINE)
     starts = np.searchsorted(table.ages, cell * np.arange(CELLS + 1), side="right")
-    bent = np.array([line.start, line.slope, line.bend, line.later])
+    line_with_kink = np.array([line.start, line.slope, line.kink, line.later])
     response_times, overheads = np.empty(arrival_times.size), np.empty(arrival_times.size)
     loop = machine_code(_serve, _SIGNATURE)
     policy = (float(preemptions), float(minimum_quantum))
     ranks = (table.ages, table.ranks, largest, rises, starts, cell)
-    loop(arrival_times, service_times, *ranks, bent, *policy, response_times, overheads)
+    loop(arrival_times, service_times, *ranks, line_with_kink, *policy, response_times, overheads)
     return response_times, overheads

@@ -510,14 +510,15 @@ def _checked(queue: Queue, *policies: SimulatedPolicy) -> None:
     if not isinstance(queue, Queue):
         refuse("queue", queue, "a Queue")
     for policy in policies:
-        if isinstance(policy, CappedGittins) or policy.lazy:
-            queue.refuse_unloading("capped Gittins, and for MLPT′, which decides at the end of a quantum what is moved")
         if isinstance(policy, CappedGittins):
+            queue.refuse_unloading("capped Gittins")
             gittins_table(queue)  # refuses a law without a mean
             continue
         if not isinstance(policy, (FCFS, MLPT)):
             refuse("policy", policy, "CappedGittins, FCFS or MLPT")
         policy.boundaries(0.0)  # refuses an array of quanta
+        if policy.lazy:
+            queue.refuse_unloading("MLPT′, which decides at the end of a quantum whether anything is moved")
 
 
 def _compile(queue: Queue, policies: Sequence[SimulatedPolicy]) -> None:

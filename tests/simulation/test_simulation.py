@@ -170,7 +170,7 @@ MUTATIONS = {
     "restore cost of the level left": ("0.0 if waived else costs[level]", "0.0 if waived else costs[level - 1]"),
     "restore cost not waived": ("0.0 if waived else costs[level]", "costs[level]"),
     "restore cost forgotten at completion": ("now += overhead + (service", "now += (service"),
-    "restore cost forgotten at demotion": ("now += overhead + (ends", "now += (ends"),
+    "restore cost forgotten at demotion": ("now += overhead + whole", "now += whole"),
     "arrivals admitted after the decision": ("origin <= now", "origin < now"),
     "waived although jobs wait": ("lazy and lowest > level", "lazy"),
     "waived although a job waits in the new level": ("lowest > level", "lowest >= level"),
@@ -204,7 +204,8 @@ def interpreted(original: str, mutated: str) -> Callable[..., None]:
     exec(source, scope)  # noqa: S102 - the package's own source
 
     def loop(*arguments: Any) -> None:
-        arguments[6][:] = np.nan
+        named = inspect.signature(scope["_serve"]).bind(*arguments).arguments
+        named["response_times"][:] = np.nan
         with contextlib.suppress(IndexError, OverflowError):  # a fault like any other
             scope["_serve"](*arguments)
 

@@ -106,7 +106,7 @@ def value(expression: Any) -> str:
 
 
 def _placed(expression: Any) -> Any:
-    moments = (UpperMoment, PartialTransform, Density, Indicator)
+    moments: tuple[type, ...] = (UpperMoment, PartialTransform, Density, Indicator)
     leaves = (sp.Symbol, sp.Indexed, AppliedUndef, sp.Derivative, sp.Subs, sp.Integral)
     if isinstance(expression, (*moments, *leaves)):
         return _number(str(expression))

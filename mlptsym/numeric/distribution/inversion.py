@@ -56,21 +56,11 @@ def _powers(base: Complexes, count: int) -> Complexes:
 
 @dataclass(frozen=True)
 class Frequencies:
-    """The points of a Fourier inversion for times up to a horizon, or a range of them.
+    """The points of a Fourier inversion for times up to a horizon, or a range of them."""
 
-    Attributes
-    ----------
-    horizon : float
-        T.
-    count : int
-        Number of frequencies, a multiple of 16.
-    first : int
-        How many there are below these.
-    """
-
-    horizon: float
-    count: int
-    first: int = 0
+    horizon: float  # T
+    count: int  # Number of frequencies, a multiple of 16
+    first: int = 0  # How many there are below these
 
     @property
     def damping(self) -> float:
@@ -140,20 +130,11 @@ class Frequencies:
 
 @dataclass(frozen=True)
 class SlowFactor:
-    """Panels for the interpolation of e^{−δx} on 0 ≤ x ≤ 1.25 T, for |δ| up to a bound.
-
-    Attributes
-    ----------
-    frequencies : Frequencies
-    bound : float
-        Upper bound of |δ|.  A panel is at most 4/bound long: 16 nodes then leave an error below 1e-13.
-    end : float
-        Upper end of all measures.
-    """
+    """Panels for the interpolation of e^{−δx} on 0 ≤ x ≤ 1.25 T, for |δ| up to a bound."""
 
     frequencies: Frequencies
-    bound: float
-    end: float
+    bound: float  # Upper bound of |δ|.  A panel is at most 4/bound long: 16 nodes then leave an error below 1e-13.
+    end: float  # Upper end of all measures
 
     @cached_property
     def reach(self) -> float:

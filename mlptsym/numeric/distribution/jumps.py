@@ -4,7 +4,7 @@ A job that finds the server idle, and during whose service only jobs arrive that
 of work, waits for one of countably many times.  These atoms of the wait, convolved with the law of the last piece, are
 all steps and kinks of the distribution function; they are taken out before a Fourier inversion and added afterwards.
 What an arrival may find instead, the rest of one piece, has a density with jumps; against an atom of the last piece
-it gives kinks, against a jump of its density jumps of the curvature.  These too are taken out (`Bends`), and the
+it gives kinks, against a jump of its density jumps of the curvature.  These too are taken out (`Kinks`), and the
 remainder is smooth enough not to ring.
 
 Distribution of the time to serve y with new arrivals ahead: that n_i of them need x_i each and y + Σ n_i x_i = D is
@@ -26,7 +26,7 @@ from mlptsym.numeric.distribution.inversion import Frequencies
 from mlptsym.numeric.distribution.waiting_transform import Levels
 from mlptsym.numeric.model.service_measure import DensitySingularities
 
-__all__ = ["Arrivals", "Atoms", "Bends", "arrivals_ahead", "atoms_of_wait", "bends", "bent", "last_piece"]
+__all__ = ["Arrivals", "Atoms", "Kinks", "arrivals_ahead", "atoms_of_wait", "kinked", "kinks_of", "last_piece"]
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -36,12 +36,12 @@ FEW = 64
 MOST_COMBINATIONS = 2**15
 MOST_REPEATS = 2**20
 MOST_ATOMS = 4096
-MOST_BENDS = 4096
+MOST_KINKS = 4096
 NEGLIGIBLE = 1e-16
 SAME = 1e-13
 MOST_CELLS = 2**20
 BEYOND = 1.1
-RECENT = 0.3  # what bends earlier than this share of the horizon is far from the times of an octave
+RECENT = 0.3  # a kink earlier than this share of the horizon is far from the times of an octave
 VISIBLE = 1e-10
 
 
@@ -54,24 +54,12 @@ def last_piece(levels: Levels, level: NDArray[np.int64], times: Floats) -> Float
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Combinations of arrivals of fixed amounts of work.
+    """Combinations of arrivals of fixed amounts of work."""
 
-    Attributes
-    ----------
-    rate : float
-        Rate of the arrivals that go first: λ, or 0 where none does.
-    work : array
-        Their total work Σ n_i x_i.
-    count : array
-        Their number n = Σ n_i.
-    logarithm : array
-        Σ_i log(p_i^{n_i}/n_i!).
-    """
-
-    rate: float
-    work: Floats
-    count: Floats
-    logarithm: Floats
+    rate: float  # Rate of the arrivals that go first: λ, or 0 where none does
+    work: Floats  # Their total work Σ n_i x_i
+    count: Floats  # Their number n = Σ n_i
+    logarithm: Floats  # Σ_i log(p_i^{n_i}/n_i!)
 
     @classmethod
     def none(cls, rate: float = 0.0) -> Arrivals:
@@ -134,12 +122,7 @@ class Arrivals:
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """Atoms of the time D until the last piece of a level begins.
-
-    Attributes
-    ----------
-    time, mass : array
-    """
+    """Atoms of the time D until the last piece of a level begins."""
 
     time: Floats
     mass: Floats
@@ -151,16 +134,10 @@ class Atoms:
 
 
 @dataclass(frozen=True, eq=False)
-class Bends:
-    """Terms height · (t − place)₊^m/m! · e^{−decay (t − place)}: kinks for m = 1, jumps of the curvature for m = 2.
+class Kinks:
+    """Terms height · (t − place)₊^m/m! · e^{−decay (t − place)}: kinks for m = 1, jumps of the curvature for m = 2."""
 
-    Attributes
-    ----------
-    place, height, power : array
-        m, the power, is between 1 and 2 where a density is infinite.
-    decay : float
-    """
-
+    # m, the power, is between 1 and 2 where a density is infinite
     place: Floats
     height: Floats
     power: Floats
@@ -176,8 +153,8 @@ class Bends:
         return total
 
 
-def bent(since: Floats, power: Floats, decay: float) -> Floats:
-    """t₊^m/m! · e^{−decay t}, the function that `Bends` are made of."""
+def kinked(since: Floats, power: Floats, decay: float) -> Floats:
+    """t₊^m/m! · e^{−decay t}, the function that `Kinks` are made of."""
     after = np.maximum(since, 0.0)
     function: Floats = after**power * np.exp(-decay * after - gammaln(power + 1))
     return function
@@ -215,8 +192,8 @@ def atoms_of_wait(levels: Levels, level: int, arrivals: Arrivals, horizon: float
     return Atoms(time[kept], mass[kept])
 
 
-def bends(levels: Levels, level: int, arrivals: Arrivals, frequencies: Frequencies) -> Bends:
-    """Bends of P(T ≤ t | J = j) near the octave below the horizon that the atoms of D do not account for."""
+def kinks_of(levels: Levels, level: int, arrivals: Arrivals, frequencies: Frequencies) -> Kinks:
+    """Kinks of P(T ≤ t | J = j) near the octave below the horizon that the atoms of D do not account for."""
     horizon = frequencies.horizon
     own = _last_piece(levels, level)
     steepest = np.abs(own.heights).max(initial=0.0) / levels.probability[level]
@@ -230,12 +207,12 @@ def bends(levels: Levels, level: int, arrivals: Arrivals, frequencies: Frequenci
     kept = (place > RECENT * horizon) & (place < BEYOND * horizon)
     kept &= np.abs(height) > VISIBLE * frequencies.highest**power
     place, height, power = _merged(place[kept], height[kept], power[kept])
-    largest = np.argsort(-np.abs(height) * frequencies.highest**-power, kind="stable")[:MOST_BENDS]
-    return Bends(place[largest], height[largest], power[largest], levels.arrival_rate)
+    largest = np.argsort(-np.abs(height) * frequencies.highest**-power, kind="stable")[:MOST_KINKS]
+    return Kinks(place[largest], height[largest], power[largest], levels.arrival_rate)
 
 
 def _merged(place: Floats, height: Floats, power: Floats) -> tuple[Floats, Floats, Floats]:
-    """Bends with those added up that are of the same power and in the same place but for rounding."""
+    """Kinks with those added up that are of the same power and in the same place but for rounding."""
     order = np.lexsort((place, power))
     place, height, power = place[order], height[order], power[order]
     apart = (np.diff(place) > SAME * place[1:]) | (np.diff(power) != 0)
@@ -296,7 +273,7 @@ def _spread(
 ) -> Terms:
     """Terms of D from those of the service asked for, or (``more`` = 1) from those of one further arrival.
 
-    With a decay, what the weights change after a jump: the kink of `bent` is t (1 − decay · t), which is brought to
+    With a decay, what the weights change after a jump: the kink of `kinked` is t (1 − decay · t), which is brought to
     theirs.
     """
     strength = np.abs(terms.height)

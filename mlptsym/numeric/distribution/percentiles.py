@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from mlptsym import validation
 from mlptsym.arrays import floats
 from mlptsym.numeric.distribution.inversion import Frequencies
-from mlptsym.numeric.distribution.jumps import arrivals_ahead, atoms_of_wait, bends, bent, last_piece
+from mlptsym.numeric.distribution.jumps import arrivals_ahead, atoms_of_wait, kinked, kinks_of, last_piece
 from mlptsym.numeric.distribution.quantile_guess import guessed_quantiles
 from mlptsym.numeric.distribution.response_moments import (
     LevelMoments,
@@ -311,11 +311,11 @@ class _Octave:
     visited : array
         The levels in which jobs complete by T; the following arrays count them from 0.
     remainders : array, shape (visited, frequencies)
-        Transforms of what is left of P(T ≤ t | J = j) without steps and bends.
+        Transforms of what is left of P(T ≤ t | J = j) without steps and kinks.
     atom_owner, atom_time, atom_mass : array
         Atoms of the wait, with the level they belong to.
-    bend_owner, bend_place, bend_height, bend_power : array
-        Bends, likewise.
+    kink_owner, kink_place, kink_height, kink_power : array
+        Kinks, likewise.
     """
 
     levels: Levels
@@ -325,10 +325,10 @@ class _Octave:
     atom_owner: NDArray[np.int64]
     atom_time: Floats
     atom_mass: Floats
-    bend_owner: NDArray[np.int64]
-    bend_place: Floats
-    bend_height: Floats
-    bend_power: Floats
+    kink_owner: NDArray[np.int64]
+    kink_place: Floats
+    kink_height: Floats
+    kink_power: Floats
 
     @classmethod
     def of(cls, levels: Levels, frequencies: Frequencies) -> _Octave:
@@ -343,7 +343,7 @@ class _Octave:
         for here in transforms:
             arrivals = arrivals_ahead(levels, here.level, frequencies.horizon)
             atom = atoms_of_wait(levels, here.level, arrivals, frequencies.horizon)
-            kink = bends(levels, here.level, arrivals, frequencies)
+            kink = kinks_of(levels, here.level, arrivals, frequencies)
             smooth = here.piece * (here.ahead - atom.transform(frequencies))
             remainders.append(smooth - kink.transform(frequencies))
             atoms.append(atom)
@@ -381,11 +381,11 @@ class _Octave:
             frequencies = Frequencies(horizon, 2 * frequencies.count)
 
     def _unsettled(self) -> float:
-        """Largest difference between a share of the frequencies and all, at even times and at the largest bends."""
+        """Largest difference between a share of the frequencies and all, at even times and at the largest kinks."""
         horizon = self.frequencies.horizon
         weights = self.levels.probability[self.visited]
-        size = np.abs(self.bend_height * weights[self.bend_owner])
-        largest = self.bend_place[np.argsort(-size)[:PROBES]]
+        size = np.abs(self.kink_height * weights[self.kink_owner])
+        largest = self.kink_place[np.argsort(-size)[:PROBES]]
         beside = 3 / self.frequencies.highest
         times = np.concatenate([largest - beside, largest, largest + beside])
         times = times[(times > horizon / 2) & (times <= horizon)]
@@ -399,10 +399,10 @@ class _Octave:
         chances = self.levels.probability[self.visited]
         weights = chances if level is None else (self.visited == level).astype(float)
         total = self.frequencies.invert(weights @ self.remainders, times)
-        step = max(1, BATCH // max(1, self.atom_time.size + self.bend_place.size))
+        step = max(1, BATCH // max(1, self.atom_time.size + self.kink_place.size))
         for begin in range(0, len(times), step):
             chunk = slice(begin, begin + step)
-            total[chunk] += self._steps(times[chunk], weights) + self._bends(times[chunk], weights)
+            total[chunk] += self._steps(times[chunk], weights) + self._kinks(times[chunk], weights)
         return total
 
     def _steps(self, times: Floats, weights: Floats) -> Floats:
@@ -413,10 +413,10 @@ class _Octave:
         steps: Floats = pieces @ (self.atom_mass[used] * weights[owner] / self.levels.probability[level])
         return steps
 
-    def _bends(self, times: Floats, weights: Floats) -> Floats:
-        since = np.subtract.outer(times, self.bend_place)
-        values: Floats = bent(since, self.bend_power, self.levels.arrival_rate) @ (
-            self.bend_height * weights[self.bend_owner]
+    def _kinks(self, times: Floats, weights: Floats) -> Floats:
+        since = np.subtract.outer(times, self.kink_place)
+        values: Floats = kinked(since, self.kink_power, self.levels.arrival_rate) @ (
+            self.kink_height * weights[self.kink_owner]
         )
         return values
 

@@ -153,9 +153,9 @@ def _limit(sums: Floats) -> float:
     best = sums
     while len(best) >= 3:
         steps = np.diff(best)
-        bend = np.diff(steps)
+        second_difference = np.diff(steps)
         with np.errstate(divide="ignore", invalid="ignore"):
-            next_best = best[2:] - np.where(bend == 0, 0.0, steps[1:] ** 2 / bend)
+            next_best = best[2:] - np.where(second_difference == 0, 0.0, steps[1:] ** 2 / second_difference)
         if len(next_best) < 2 or not abs(next_best[-1] - next_best[-2]) < abs(best[-1] - best[-2]):
             break
         best = next_best

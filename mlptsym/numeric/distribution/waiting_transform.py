@@ -38,7 +38,7 @@ MOST_ACTIVE = 2**10
 LONGEST = 1e16
 SOLVED, NEARLY = 1e-13, 1e-8
 MOST_STEPS = 200
-# in `effort`, beside its points: bends, and the equation of its busy periods
+# in `effort`, beside its points: kinks, and the equation of its busy periods
 POINTS_OF_LEVEL = 3500
 # levels whose length and cost differ by less than this part are alike; so many of them are taken together
 ALIKE, MANY = 1e-11, 4
@@ -46,41 +46,24 @@ ALIKE, MANY = 1e-11, 4
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Numbers of each level that is told apart, and what is left beyond them.
-
-    Attributes
-    ----------
-    measure : ServiceMeasure
-    arrival_rate : float
-        λ.
-    idle : float
-        1 − ρ^eff.
-    start, end : array
-        t_{r−1} and t_r, the last one ``inf`` if that level runs to completion.
-    cost, before : array
-        c_{r−1} and a_{r−1}.
-    reached, passed : array
-        P(S > t_{r−1}) and P(S > t_r).
-    deep : float
-        Σ P(S > t_{r−1}) over the levels beyond, which are taken for full quanta of the length of the first of them.
-    deep_width : float
-        That length, restore cost included.
-    truncation : float
-        Proved bound of the error that this makes in a distribution function.
-    """
+    """Numbers of each level that is told apart, and what is left beyond them."""
 
     measure: ServiceMeasure
-    arrival_rate: float
-    idle: float
+    arrival_rate: float  # λ
+    idle: float  # 1 − ρ^eff
+    # t_{r−1} and t_r, the last one ``inf`` if that level runs to completion
     start: Floats
     end: Floats
+    # c_{r−1} and a_{r−1}
     cost: Floats
     before: Floats
+    # P(S > t_{r−1}) and P(S > t_r)
     reached: Floats
     passed: Floats
+    # Σ P(S > t_{r−1}) over the levels beyond, which are taken for full quanta of the length of the first of them
     deep: float
-    deep_width: float
-    truncation: float
+    deep_width: float  # That length, restore cost included
+    truncation: float  # Proved bound of the error that this makes in a distribution function
 
     @classmethod
     def of(cls, queue: Queue, policy: Policy, effective_load: float) -> Levels:
@@ -163,21 +146,11 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class LevelTransform:
-    """Transforms of one level at the points of `Frequencies`.
+    """Transforms of one level at the points of `Frequencies`."""
 
-    Attributes
-    ----------
-    level : int
-        Position of the level, from 0.
-    ahead : array
-        E[e^{−sD}] for the time D until the last piece begins, a_{j−1} included.
-    piece : array
-        ∫ e^{−st} P(c_{j−1} + S − t_{j−1} ≤ t | J = j) dt.
-    """
-
-    level: int
-    ahead: Complexes
-    piece: Complexes
+    level: int  # Position of the level, from 0
+    ahead: Complexes  # E[e^{−sD}] for the time D until the last piece begins, a_{j−1} included
+    piece: Complexes  # ∫ e^{−st} P(c_{j−1} + S − t_{j−1} ≤ t | J = j) dt
 
     def continued(self, above: LevelTransform) -> LevelTransform:
         """With further frequencies."""

@@ -281,35 +281,23 @@ def level_integral(integrands: Callable[[Floats], tuple[Floats, ...]]) -> tuple[
 
 @dataclass(frozen=True)
 class FarLevels:
-    """Theorem 4.5 at real level numbers beyond those that are summed one by one, for m quanta.
+    """Theorem 4.5 at real level numbers beyond those that are summed one by one, for m quanta."""
 
-    Attributes
-    ----------
-    panels : Panels
-        The level numbers; arrays over them have the shape (m, panels, nodes).
-    cost_slope : float
-        dc/dt, constant there.
-    probability, piece_mean, piece_square : array
-        p, E[Y] and E[Y²] of a level.
-    probability_slope, piece_mean_slope, piece_square_slope : array
-        Their derivatives in θ.
-    before, work, crossings : array
-        a, E[X] and Σ a E[Y], as in `LevelSums`.
-    effective_mean, squares : array, shape (m,)
-        E[S^eff] and Σ E[Y_r²] of all levels, near and far.
-    """
-
-    panels: Panels
-    cost_slope: float
+    panels: Panels  # The level numbers; arrays over them have the shape (m, panels, nodes)
+    cost_slope: float  # dc/dt, constant there
+    # p, E[Y] and E[Y²] of a level
     probability: Floats
     piece_mean: Floats
     piece_square: Floats
+    # Their derivatives in θ
     probability_slope: Floats
     piece_mean_slope: Floats
     piece_square_slope: Floats
+    # a, E[X] and Σ a E[Y], as in `LevelSums`
     before: Floats
     work: Floats
     crossings: Floats
+    # E[S^eff] and Σ E[Y_r²] of all levels, near and far
     effective_mean: Floats
     squares: Floats
 

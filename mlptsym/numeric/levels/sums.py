@@ -28,23 +28,12 @@ def response_time(effective_mean: Any, weight: Any, squares: Any, offset: Any) -
 
 @dataclass(frozen=True)
 class LevelTotals:
-    """What is left of the levels when all of them are summed; one value per column.
+    """What is left of the levels when all of them are summed; one value per column."""
 
-    Attributes
-    ----------
-    effective_mean : array
-        E[S^eff] of the levels that are here.
-    squares : array
-        Σ_r E[Y_r²].
-    crossings : array
-        Σ_r a_{r−1} E[Y_r].
-    weight, offset : array
-        Σ_j p_j d_j = squares · weight + offset.
-    """
-
-    effective_mean: Floats
-    squares: Floats
-    crossings: Floats
+    effective_mean: Floats  # E[S^eff] of the levels that are here
+    squares: Floats  # Σ_r E[Y_r²]
+    crossings: Floats  # Σ_r a_{r−1} E[Y_r]
+    # Σ_j p_j d_j = squares · weight + offset
     weight: Floats
     offset: Floats
 
@@ -56,36 +45,22 @@ class LevelTotals:
 
 @dataclass(frozen=True)
 class LevelSums:
-    """Theorem 4.5 level by level; arrays have a row for each level and a column for each set of boundaries.
+    """Theorem 4.5 level by level; arrays have a row for each level and a column for each set of boundaries."""
 
-    Attributes
-    ----------
-    probability : array
-        p_j.
-    weight, offset : array
-        d_j = squares · weight + offset.
-    completed_service : array
-        E[S ; complete in level j].
-    before, paid : array
-        a_{j−1}, service and restore costs before level j, and the restore costs alone with that of level j, c_1 + … +
-        c_{j−1}.
-    work, crossings : array
-        E[X_j] and Σ_{r≤j} a_{r−1} E[Y_r].
-    squares : array, one value per column
-        Σ_r E[Y_r²] over the levels that are here.
-    tail, excess, cost : array
-        P(S > t_r), E[(S − t_r)⁺] and c_r, with a row for each boundary t_0 = 0, t_1, …
-    """
-
-    probability: Floats
+    probability: Floats  # p_j
+    # d_j = squares · weight + offset
     weight: Floats
     offset: Floats
-    completed_service: Floats
+    completed_service: Floats  # E[S ; complete in level j]
+    # a_{j−1}, service and restore costs before level j, and the restore costs alone with that of level j, c_1 + … +
+    # c_{j−1}
     before: Floats
     paid: Floats
+    # E[X_j] and Σ_{r≤j} a_{r−1} E[Y_r]
     work: Floats
     crossings: Floats
-    squares: Floats
+    squares: Floats  # Σ_r E[Y_r²] over the levels that are here
+    # P(S > t_r), E[(S − t_r)⁺] and c_r, with a row for each boundary t_0 = 0, t_1, …
     tail: Floats
     excess: Floats
     cost: Floats

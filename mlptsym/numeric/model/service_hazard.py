@@ -36,39 +36,17 @@ def _gauss() -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class ServiceHazard:
-    """The law of S = q(L) by age.
+    """The law of S = q(L) by age."""
 
-    Attributes
-    ----------
-    queue : Queue
-        Its size law and slowdown are those of S.
-    atoms : bool
-        Whether S takes finitely many values; the fields that describe the hazard are empty then.
-    end : float
-        End of the support, or ``inf``.
-    last : float
-        The end, or the age beyond which P(S > a) or the density is below 10⁻²⁸⁰.
-    breaks : array
-        Ages from 0 on, between which the hazard is monotone and continuous.
-    falling : array of bool
-        Whether it falls after each of them.
-    jumps : array
-        Those of them where it jumps.
-    grid : array
-        Ages in geometric progression, dense over the bulk and the tail of S.
-    falling_from : float
-        Age from which on the hazard falls for ever; ``inf`` if there is none.
-    """
-
-    queue: Queue
-    atoms: bool
-    end: float
-    last: float
-    breaks: Floats
-    falling: NDArray[np.bool_]
-    jumps: Floats
-    grid: Floats
-    falling_from: float
+    queue: Queue  # Its size law and slowdown are those of S
+    atoms: bool  # Whether S takes finitely many values; the fields that describe the hazard are empty then
+    end: float  # End of the support, or ``inf``
+    last: float  # The end, or the age beyond which P(S > a) or the density is below 10⁻²⁸⁰
+    breaks: Floats  # Ages from 0 on, between which the hazard is monotone and continuous
+    falling: NDArray[np.bool_]  # Whether it falls after each of them
+    jumps: Floats  # Those of them where it jumps
+    grid: Floats  # Ages in geometric progression, dense over the bulk and the tail of S
+    falling_from: float  # Age from which on the hazard falls for ever; ``inf`` if there is none
 
     @property
     def bounded(self) -> bool:

@@ -124,25 +124,14 @@ def even_nodes(edges: Floats, width: float) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class ServiceMeasure:
-    """The law of S of a queue.
+    """The law of S of a queue."""
 
-    Attributes
-    ----------
-    queue : Queue
-        Its size law and slowdown are those of S.
-    atoms, masses : array
-        Values of S with their probabilities for a discrete law, empty for a continuous one.
-    edges : array
-        Panels, from 0 to where nothing is left, on each of which 16 Gauss nodes integrate the tail.
-    bends : array
-        Ages inside (0, ∞) where the density of a continuous law jumps.
-    """
-
-    queue: Queue
+    queue: Queue  # Its size law and slowdown are those of S
+    # Values of S with their probabilities for a discrete law, empty for a continuous one
     atoms: Floats
     masses: Floats
-    edges: Floats
-    bends: Floats
+    edges: Floats  # Panels, from 0 to where nothing is left, on each of which 16 Gauss nodes integrate the tail
+    kinks: Floats  # Ages inside (0, ∞) where the density of a continuous law jumps
 
     @classmethod
     def of(cls, queue: Queue) -> ServiceMeasure:
@@ -167,10 +156,10 @@ class ServiceMeasure:
         corners = {*queue.service_time(queue.size.density_jumps).tolist(), limit}
         if queue.slowdown != (0.0, 1.0):
             corners.add(float(queue.service_time(queue.slowdown[0])))
-        bends = np.array(sorted(corner for corner in corners if 0 < corner < math.inf))
-        law = cls(queue, none, none, none, bends)
-        start = np.unique(np.concatenate([[0.0], bends[bends < end], [end]]))
-        return cls(queue, none, none, law._refined(start), bends)
+        kinks = np.array(sorted(corner for corner in corners if 0 < corner < math.inf))
+        law = cls(queue, none, none, none, kinks)
+        start = np.unique(np.concatenate([[0.0], kinks[kinks < end], [end]]))
+        return cls(queue, none, none, law._refined(start), kinks)
 
     def _refined(self, edges: Floats) -> Floats:
         done = [edges[-1:]]
@@ -262,7 +251,7 @@ class ServiceMeasure:
 
     def density_singularities(self, starts: Floats, ends: Floats) -> DensitySingularities:
         """Where the density of S, restricted to one of the adjacent levels, jumps or is infinite, for all levels."""
-        inner = self.bends[(self.bends > starts[0]) & (self.bends < ends[-1]) & ~np.isin(self.bends, starts)]
+        inner = self.kinks[(self.kinks > starts[0]) & (self.kinks < ends[-1]) & ~np.isin(self.kinks, starts)]
         level = np.searchsorted(starts, inner, side="right") - 1
         last = np.flatnonzero(np.isfinite(ends))
         ages = np.concatenate([starts, inner, ends[last]])
@@ -293,20 +282,13 @@ def _prepared(queue: Queue) -> ServiceMeasure:
 
 @dataclass(frozen=True, eq=False)
 class DensitySingularities:
-    """Terms h (x − age)₊^e/Γ(e + 1) that a density contains: jumps of height h for e = 0.
+    """Terms h (x − age)₊^e/Γ(e + 1) that a density contains: jumps of height h for e = 0."""
 
-    Attributes
-    ----------
-    ages, heights, powers : array
-        Where, h and e.
-    owner : array
-        The level, counted from 0 and non-decreasing, to which the density is restricted.
-    """
-
+    # Where, h and e
     ages: Floats
     heights: Floats
     powers: Floats
-    owner: NDArray[np.int64]
+    owner: NDArray[np.int64]  # The level, counted from 0 and non-decreasing, to which the density is restricted
 
     def of_levels(self, first: int, stop: int) -> DensitySingularities:
         """Those of some levels."""

@@ -26,40 +26,22 @@ FLAT = 1e-14  # where a step promises less, in parts of the value, the descent i
 
 @dataclass(frozen=True)
 class Descended:
-    """Where the descents have ended, one column for each.
-
-    Attributes
-    ----------
-    points : array, shape (n, m)
-    values : array, shape (m,)
-    free : array of bool, shape (n, m)
-        Which coordinates lie on no break.
-    """
+    """Where the descents have ended, one column for each."""
 
     points: Floats
     values: Floats
-    free: Flags
+    free: Flags  # Which coordinates lie on no break
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Points with what is known of the function around them; the last axis is that of the descents.
-
-    Attributes
-    ----------
-    points, values : array
-    slopes : array, shape (n, m)
-        In the logarithms of the coordinates, to the side on which a coordinate may move.
-    hessian : array, shape (n, n, m)
-        In these logarithms.
-    low, high : array, shape (n, m)
-        The breaks between which a coordinate may move, equal to it where it is a minimum on a break.
-    """
+    """Points with what is known of the function around them; the last axis is that of the descents."""
 
     points: Floats
     values: Floats
-    slopes: Floats
-    hessian: Floats
+    slopes: Floats  # In the logarithms of the coordinates, to the side on which a coordinate may move
+    hessian: Floats  # In these logarithms
+    # The breaks between which a coordinate may move, equal to it where it is a minimum on a break
     low: Floats
     high: Floats
 
@@ -72,15 +54,15 @@ class _Place:
 
     def steps(self, longest: Floats) -> Floats:
         """Newton's steps, downhill in every eigenvector of the Hessian, and no longer than this in any."""
-        held = self.low == self.high
-        slopes = np.where(held, 0.0, self.slopes)
-        hessian = np.where(held[:, None] | held, np.eye(len(held))[..., None], self.hessian)
+        fixed = self.low == self.high
+        slopes = np.where(fixed, 0.0, self.slopes)
+        hessian = np.where(fixed[:, None] | fixed, np.eye(len(fixed))[..., None], self.hessian)
         curvature, axes = np.linalg.eigh(np.moveaxis(hessian, -1, 0))
         along = np.einsum("mij,im->mj", axes, slopes)
         with np.errstate(divide="ignore", invalid="ignore"):
             lengths = np.where(along == 0, 0.0, along / np.abs(curvature))
         lengths = np.clip(lengths, -longest[:, None], longest[:, None])
-        return np.where(held, 0.0, -np.einsum("mij,mj->im", axes, lengths))
+        return np.where(fixed, 0.0, -np.einsum("mij,mj->im", axes, lengths))
 
     def moved(self, steps: Floats) -> Floats:
         """The points after these steps, or as far along them as cells and neighbours allow."""
@@ -116,7 +98,7 @@ def descended(function: OneSided, starts: Floats, breaks: Floats) -> Descended:
     Newton's method in the logarithms, with the Hessian by differences of the slopes inside the cell between breaks.
     Negative curvature is taken as positive (Nocedal and Wright, Numerical Optimization, 2nd ed., section 3.4), and the
     step along each eigenvector is bounded by a length that shrinks when the function did not fall.  A coordinate is
-    stopped by a break, where it is held if the function rises to both sides, and which it crosses otherwise.  One call
+    stopped by a break, where it is fixed if the function rises to both sides, and which it crosses otherwise.  One call
     of the function for each step serves all descents.
 
     Examples

@@ -28,7 +28,7 @@ LISTED_BREAKS = 32
 FEW = 4
 NARROW = 1e-7  # intervals shorter than this part of their place are not divided further
 ALMOST_LINEAR = 0.3
-# a slope that is a parabola is monotone while the bend is within 1/6 of its change; half of that
+# a slope that is a parabola is monotone while the curvature is within 1/6 of its change; half of that
 MONOTONE = 1 / 12
 ROUNDING = 1e-13
 NODES = 12
@@ -128,14 +128,14 @@ def _refinement(samples: _Samples, breaks: Floats, best: float, *, jumps: bool, 
     with np.errstate(invalid="ignore"):
         steep, flat = (pick(np.abs(slope_low), np.abs(slope_high)) for pick in (np.maximum, np.minimum))
         change = value_high - value_low
-        bend = np.abs(change / width - (slope_low + slope_high) / 2)
-        # a slope that is linear up to the bend, or monotone, keeps its sign or changes it once
-        settled = bend <= ALMOST_LINEAR * np.where(slope_low * slope_high > 0, flat, steep)
-        settled |= bend <= MONOTONE * np.abs(slope_high - slope_low)
-        settled |= bend * width <= ROUNDING * np.abs(value_low)
-        # how far it may go below both ends: a turn by the tangents, a wiggle by the bend; small jumps add up
+        curvature = np.abs(change / width - (slope_low + slope_high) / 2)
+        # a slope that is linear up to the curvature, or monotone, keeps its sign or changes it once
+        settled = curvature <= ALMOST_LINEAR * np.where(slope_low * slope_high > 0, flat, steep)
+        settled |= curvature <= MONOTONE * np.abs(slope_high - slope_low)
+        settled |= curvature * width <= ROUNDING * np.abs(value_low)
+        # how far it may go below both ends: a turn by the tangents, a wiggle by the curvature; small jumps add up
         turn = np.where((slope_low < 0) & (slope_high > 0), flat, 0.0)
-        lowest = np.minimum(value_low, value_high) - width * (turn + bend / 2 + steep / 10)
+        lowest = np.minimum(value_low, value_high) - width * (turn + curvature / 2 + steep / 10)
         if jumps:
             lowest -= np.abs(change)
         # the edge of stability, with a function that falls towards it

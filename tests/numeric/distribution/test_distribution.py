@@ -125,16 +125,16 @@ class TestClosedForms:
         assert np.abs(result.cdf(np.linspace(0.01, 0.5, 200) * (1 - 1e-9))).max() < 1e-9
 
     def test_sharper_sums_give_the_same_beside_kinks(self) -> None:
-        """Around every bend of a uniform law, with eight times the frequencies that were found enough."""
+        """Around every kink of a uniform law, with eight times the frequencies that were found enough."""
         from mlptsym.numeric.distribution.inversion import Frequencies
         from mlptsym.numeric.distribution.percentiles import _Octave
 
         levels = distribution(*QUEUES["uniform"])._levels
         octave, fine = _Octave.resolved(levels, 4.0), _Octave.of(levels, Frequencies(4.0, 4096))
-        bends = fine.bend_place[fine.bend_place > 2.1]
-        times = np.concatenate([bends - 1e-3, bends, bends + 1e-3, np.linspace(2.01, 4, 300)])
+        kinks = fine.kink_place[fine.kink_place > 2.1]
+        times = np.concatenate([kinks - 1e-3, kinks, kinks + 1e-3, np.linspace(2.01, 4, 300)])
         times = times[(times > 2) & (times <= 4)]
-        assert octave.frequencies.count <= 1536 and bends.size
+        assert octave.frequencies.count <= 1536 and kinks.size
         assert np.abs(octave.values(times, None) - fine.values(times, None)).max() < 5e-9
 
     def test_the_tail_of_a_power_law(self) -> None:

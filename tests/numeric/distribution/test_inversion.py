@@ -10,7 +10,7 @@ from scipy import special
 
 import mlptsym as mq
 from mlptsym.numeric.distribution.inversion import Frequencies, SlowFactor
-from mlptsym.numeric.distribution.jumps import Arrivals, Bends, bent
+from mlptsym.numeric.distribution.jumps import Arrivals, Kinks, kinked
 from mlptsym.numeric.distribution.response_moments import _limit, level_moments
 from mlptsym.numeric.distribution.waiting_transform import Levels, _alike, _near, _sum_of_tails, level_transforms
 from mlptsym.numeric.model.service_measure import ServiceMeasure, thinned
@@ -142,10 +142,10 @@ class TestWhatIsTakenOut:
         assert Arrivals.of_one_amount(0.9, 1.0, 1.0, 1.0, 1e12).count.size < 10_000
 
     def test_bends_have_their_transforms(self) -> None:
-        """Powers 1, 1.4 and 2, inverted at a distance from the bends."""
-        shape = Bends(np.array([4.5, 5.0, 4.2]), np.array([0.3, -0.2, 0.5]), np.array([1.0, 1.4, 2.0]), 0.7)
+        """Powers 1, 1.4 and 2, inverted at a distance from the kinks."""
+        shape = Kinks(np.array([4.5, 5.0, 4.2]), np.array([0.3, -0.2, 0.5]), np.array([1.0, 1.4, 2.0]), 0.7)
         times = np.array([7.0, 7.5, 8.0])
-        exact = (bent(times[:, None] - shape.place, shape.power, 0.7) * shape.height).sum(axis=1)
+        exact = (kinked(times[:, None] - shape.place, shape.power, 0.7) * shape.height).sum(axis=1)
         np.testing.assert_allclose(MANY.invert(shape.transform(MANY), times), exact, rtol=0, atol=1e-8)
 
 

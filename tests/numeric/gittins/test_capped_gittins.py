@@ -51,10 +51,10 @@ class Case:
 
     def literal(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """In exact arithmetic, so that a tie is a tie."""
-        start, slope, bend, later = (Fraction(value) for value in dataclasses.astuple(self.line))
+        start, slope, kink, later = (Fraction(value) for value in dataclasses.astuple(self.line))
 
         def cost(age: Fraction) -> Fraction:
-            return start + slope * min(age, bend) + later * max(age - bend, 0)
+            return start + slope * min(age, kink) + later * max(age - kink, 0)
 
         found = literal_gittins.simulated(
             _fractions(self.arrival_times),
