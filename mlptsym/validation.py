@@ -2,6 +2,9 @@
 
 Python calls, command-line options, scenario files and notebook parameters all pass through these functions, so that
 the same mistake gets the same sentence everywhere.  Only the standard library is imported.
+
+Pydantic would refuse fractions and NumPy's numbers where it is strict, and take the text "1" and True for numbers where
+it is not; its import takes as long as a single answer, and its messages would have to be worded here all the same.
 """
 
 from __future__ import annotations
@@ -120,27 +123,10 @@ def number(
     at_most: float | None = None,
     infinite: bool = False,
 ) -> float:
-    """A real number in a range, as a float.
+    """A real number in a range, as a float: of Python, NumPy or `fractions`.  Text, booleans and NaN are refused.
 
-    Parameters
-    ----------
-    name : str
-        The parameter's name, for the message.
-    value : object
-        A Python, NumPy or `fractions` real number.  Text, booleans and NaN are refused.
-    above, at_least, below, at_most : float, optional
-        Open and closed bounds.
-    infinite : bool
-        Whether ``inf`` is accepted.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ParameterError
-        If the value is no real number or outside the range.
+    ``above`` and ``below`` are open bounds, ``at_least`` and ``at_most`` closed ones.  Every error is a
+    `ParameterError` with the name, the value and what is allowed, here and in all functions of this module.
 
     Examples
     --------
@@ -180,11 +166,6 @@ def _is_numpy_truth(value: object) -> bool:
 def magnitude(name: str, value: object) -> float:
     """A size, scale or rate in any sensible unit: a number from 1e-30 to 1e30.
 
-    Raises
-    ------
-    ParameterError
-        If the value is no number or outside the range.
-
     Examples
     --------
     >>> magnitude("rate", 0.0)
@@ -208,11 +189,6 @@ def _range_in_words(
 
 def integer(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
     """A whole number in a range, as an int; ``3.0`` counts as whole.
-
-    Raises
-    ------
-    ParameterError
-        If the value is not whole or outside the range.
 
     Examples
     --------
@@ -262,11 +238,6 @@ def numbers(
 ) -> tuple[float, ...]:
     """A non-empty sequence of real numbers in a range, as a tuple of floats.
 
-    Raises
-    ------
-    ParameterError
-        If it is no sequence, too short, or one of its items is refused; the message names the item.
-
     Examples
     --------
     >>> numbers("quanta", [300, 500], above=0)
@@ -291,46 +262,18 @@ def numbers(
 
 
 def level_counts(name: str, values: object, *, at_least: int = 1) -> tuple[float, ...]:
-    """Several numbers of priority levels, as one figure shows them.
-
-    Raises
-    ------
-    ParameterError
-        If it is no sequence, one of its items is no number of levels, or there are more than a thousand.
-
-    Examples
-    --------
-    >>> level_counts("levels", [2, math.inf])
-    (2, inf)
-    """
+    """Several numbers of priority levels, as one figure shows them."""
     found = numbers(name, values, at_least=at_least, infinite=True, maximum_length=MOST_CURVES)
     return tuple(levels(f"{name}[{place}]", value, at_least=at_least) for place, value in enumerate(found))
 
 
 def points(name: str, value: object, *, at_least: int = 2) -> int:
-    """A number of points of a curve, at most 100,000.
-
-    Examples
-    --------
-    >>> points("points", 25)
-    25
-    """
+    """A number of points of a curve, at most 100,000."""
     return integer(name, value, at_least=at_least, at_most=MOST_POINTS)
 
 
 def choice(name: str, value: object, allowed: Sequence[str]) -> str:
-    """One word out of several.
-
-    Raises
-    ------
-    ParameterError
-        If the value is none of them.
-
-    Examples
-    --------
-    >>> choice("side", "left", ("left", "right"))
-    'left'
-    """
+    """One word out of several."""
     if not isinstance(value, str) or value not in allowed:
         refuse(name, value, "one of " + ", ".join(allowed))
     return value
@@ -338,11 +281,6 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> str:
 
 def flag(name: str, value: object) -> bool:
     """Yes or no: ``True`` or ``False``, also NumPy's; numbers and texts are neither.
-
-    Raises
-    ------
-    ParameterError
-        If the value is something else.
 
     Examples
     --------
@@ -356,46 +294,21 @@ def flag(name: str, value: object) -> bool:
 
 
 def instance(name: str, value: object, kind: type[Kind], allowed: str) -> Kind:
-    """An object of a class.
-
-    Raises
-    ------
-    ParameterError
-        If the value is none; ``allowed`` says what it should be.
-
-    Examples
-    --------
-    >>> instance("names", ("a", "b"), tuple, "a tuple of names")
-    ('a', 'b')
-    """
+    """An object of a class."""
     if not isinstance(value, kind):
         refuse(name, value, allowed)
     return value
 
 
 def mapping(name: str, value: object, allowed: str) -> Mapping[Any, Any]:
-    """A mapping, such as a dictionary; ``allowed`` says of what.
-
-    Examples
-    --------
-    >>> mapping("queues", [], "a mapping of names to queues")
-    Traceback (most recent call last):
-    mlptsym.validation.ParameterError: queues = [] is not allowed: it must be a mapping of names to queues
-    """
+    """A mapping, such as a dictionary; ``allowed`` says of what."""
     if not isinstance(value, Mapping):
         refuse(name, value, allowed)
     return value
 
 
 def sequence(name: str, value: object, allowed: str) -> Sequence[Any]:
-    """A sequence, such as a list, that is no text; ``allowed`` says of what.
-
-    Examples
-    --------
-    >>> sequence("names", "fig06", "a sequence of texts")
-    Traceback (most recent call last):
-    mlptsym.validation.ParameterError: names = 'fig06' is not allowed: it must be a sequence of texts
-    """
+    """A sequence, such as a list, that is no text; ``allowed`` says of what."""
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes, bytearray)):
         refuse(name, value, allowed)
     return value
@@ -403,11 +316,6 @@ def sequence(name: str, value: object, allowed: str) -> Sequence[Any]:
 
 def path(name: str, value: object, allowed: str = "the name of a file") -> Path:
     """A path, which need not exist.
-
-    Raises
-    ------
-    ParameterError
-        If the value is neither text nor a path, empty, holds a character that no file name can hold, or is too long.
 
     Examples
     --------

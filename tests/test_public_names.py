@@ -8,10 +8,12 @@ single names of modules that users call.  What a notebook imports can be in no l
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
@@ -28,99 +30,31 @@ from mlptsym.laws.base import SizeLaw
 
 ROOT = Path(__file__).parents[1]
 
-EXPRESSIONS = "takes and gives SymPy expressions, which refuse what is none in words of their own"
 CHECKED = "works on queues, policies and arrays that the functions in front of it have checked"
-ENTRIES = "statements of the ledger and the means to prove them: a user names them, and does not call them"
-ARGUMENTS = "test_bad_options throws texts at every option of every command"
+STEP = "a step of run_batch, run_figures, build_site or save_figure, which check first"
 PLUMBING = {
-    "mlptsym.cli": ARGUMENTS,
-    "mlptsym.symbolic": EXPRESSIONS,
-    "mlptsym.compile": EXPRESSIONS,
-    "mlptsym.modules": "lists the modules of the package's own folders",
-    "mlptsym.parameters": ARGUMENTS,
+    "mlptsym.cli": "test_bad_options throws texts at every option of every command",
+    "mlptsym.symbolic": "takes and gives SymPy expressions, which refuse what is none in words of their own",
+    "mlptsym.compile": "takes SymPy expressions, as mlptsym.symbolic",
     "mlptsym.validation": "the checks themselves, see test_validation",
-    "mlptsym.provenance": "digests of bytes",
-    "mlptsym.ledger": ENTRIES,
-    "mlptsym.arrays": "checks arrays itself, for the functions in front of it",
-    **dict.fromkeys(
-        (
-            f"mlptsym.numeric.{name}"
-            for name in (
-                "model.breaks", "model.service_hazard", "model.service_measure", "levels", "certified.enclosure",
-                "certified.intervals", "distribution.inversion", "distribution.jumps", "distribution.response_moments",
-                "distribution.waiting_transform", "gittins.atoms", "gittins.table", "optimal.minima",
-            )
-        ),
-        CHECKED,
-    ),
-    **dict.fromkeys(
-        (f"mlptsym.fitting.{name}" for name in ("layouts", "units")),
-        "a step of read_trace, which checks first",
-    ),
-    "mlptsym.tables": "reads files for read_trace and Empirical; test_fit_reading and test_fit_sources damage them",
-    "mlptsym.simulation.control": CHECKED,
-    "mlptsym.simulation.gittins_kernel": CHECKED,
-    "mlptsym.simulation.kernels": CHECKED,
-    "mlptsym.simulation.streaming": CHECKED,
-    "mlptsym.figures.drawing": "draws on matplotlib's axes what the drawing of a whole figure has checked",
-    **dict.fromkeys(
-        (f"mlptsym.runtime.{name}" for name in ("execution", "guard", "kernel_app", "kernels")), "runs the tasks that run_tasks has checked"
-    ),
-    "mlptsym.runtime.parameters": "what plan_figures and read_scenarios check notebooks and their parameters with",
-    "mlptsym.runtime.progress": "shows the progress of runs that are planned",
-    "mlptsym.site.mathml": "typesets the formulas of notebooks that are stored",
-    "mlptsym.site.rendering": "typesets the formulas of notebooks that are stored",
-    **dict.fromkeys(
-        (
-            f"mlptsym.batch.{name}"
-            for name in ("collected", "document", "execution", "gallery", "lock", "names", "progress", "ranges")
-        ),
-        "runs, collects and shows what plan_batch has checked",
-    ),
-}  # fmt: skip
-"""Modules and packages, with the reason why no user calls what is in them."""
+    "mlptsym.ledger": "statements and the means to prove them: a user names them, and does not call them",
+    **dict.fromkeys((f"mlptsym.batch.{name}" for name in ("document", "lock", "manifest")), STEP),
+}
+"""Packages, with the reason why no bad values are thrown at what is in them."""
 
-RESULT = "made by the package: what a function returns, or the error it raises"
 NAMES = {
-    **dict.fromkeys(
-        (
-            "mlptsym.batch.manifest.About", "mlptsym.batch.manifest.Setting", "mlptsym.batch.manifest.Record", "mlptsym.batch.running.Finished", "mlptsym.batch.scenarios.BatchRun",
-            "mlptsym.batch.document.ScenarioFileError", "mlptsym.studies.best_quanta.Found",
-            "mlptsym.studies.crossings.Crossing", "mlptsym.runtime.plan.FigureRun", "mlptsym.runtime.plan.FigureTask",
-            "mlptsym.site.build.Source", "mlptsym.fitting.arrivals.ArrivalStatistics",
-            "mlptsym.fitting.arrivals.Departure", "mlptsym.fitting.clock.Clock", "mlptsym.fitting.fit.TraceFit",
-            "mlptsym.fitting.laws.FittedLaw",
-            "mlptsym.fitting.laws.QuantilePairs", "mlptsym.likelihood.Sample", "mlptsym.fitting.reading.Dropped",
-            "mlptsym.fitting.reading.RecordedTrace",
-            "mlptsym.fitting.recommend.Comparison", "mlptsym.fitting.recommend.Outcome",
-            "mlptsym.fitting.recommend.QuantumSweep", "mlptsym.fitting.recommend.Recommendation", "mlptsym.fitting.recommend.Simulated",
-            "mlptsym.fitting.recommend.Tail", "mlptsym.numeric.certified.branch_and_bound.Certificate",
-            "mlptsym.numeric.optimal.descent.Descended",
-            "mlptsym.numeric.distribution.percentiles.LevelDistribution", "mlptsym.numeric.distribution.percentiles.ResponseTimeDistribution",
-            "mlptsym.numeric.gittins.index.GittinsIndex", "mlptsym.numeric.mean.gradient.QuantumSlopes",
-            "mlptsym.numeric.mean.gradient.ResponseGradient", "mlptsym.numeric.optimal.objectives.ObjectiveOptimum",
-            "mlptsym.numeric.optimal.optimum.Optimum", "mlptsym.numeric.mean.response.LevelTable", "mlptsym.numeric.mean.response.Solution",
-            "mlptsym.numeric.model.saturation.SaturationError", "mlptsym.numeric.mean.lazy.LazyTerms", "mlptsym.numeric.mean.two_levels.TwoLevelTerms", "mlptsym.numeric.optimal.unequal.OptimalQuanta",
-            "mlptsym.simulation.simulate.SimulationResult", "mlptsym.simulation.traces.Trace",
-            "mlptsym.sweeps.ClusterLostError",
-        ),
-        RESULT,
-    ),
     "mlptsym.laws.base.SizeLaw.evaluate": CHECKED,
     "mlptsym.studies.data.checked_data": "the check of what the drawings get",
     **dict.fromkeys(
-        ("mlptsym.batch.manifest.is_whole", "mlptsym.batch.manifest.publish", "mlptsym.batch.manifest.read_manifest",
-         "mlptsym.batch.manifest.result_folders", "mlptsym.batch.scenarios.check_ranges",
-         "mlptsym.figures.saving.check_figure", "mlptsym.files.write_whole", "mlptsym.runtime.runner.run_tasks",
+        ("mlptsym.batch.scenarios.check_ranges",
+         "mlptsym.figures.saving.check_figure", "mlptsym.runtime.runner.run_tasks",
          "mlptsym.site.build.find_sources", "mlptsym.sweeps.sweep_as_completed"),
-        "a step of run_batch, run_figures, build_site or save_figure, which check first",
+        STEP,
     ),
     **dict.fromkeys(
         ("mlptsym.likelihood.Sample.total", "mlptsym.likelihood.Sample.total_observed",
          "mlptsym.likelihood.Sample.at_cap", "mlptsym.numeric.gittins.index.index_of_law",
-         "mlptsym.numeric.optimal.descent.descended", "mlptsym.numeric.distribution.quantile_guess.guessed_quantiles",
-         "mlptsym.numeric.levels.remainder.level_depth",
-         "mlptsym.numeric.mean.response.moments_needed", "mlptsym.numeric.model.saturation.refuse_saturated",
+         "mlptsym.numeric.mean.response.moments_needed",
          "mlptsym.numeric.mean.lazy.gain_and_slope"),
         CHECKED,
     ),
@@ -132,7 +66,6 @@ NAMES = {
     },
     "mlptsym.likelihood.improved": CHECKED,
     **{f"mlptsym.numeric.model.queue.Queue.{name}": CHECKED for name in ("cost_line", "costs", "refuse_unloading")},
-    "mlptsym.memory.base.Breaks": RESULT,
     "mlptsym.likelihood.HasLikelihood": "what a law has to have",
     "mlptsym.likelihood.HasLikelihood.log_density": "what a law has to have",
     "mlptsym.likelihood.HasLikelihood.log_tail": "what a law has to have",
@@ -140,7 +73,6 @@ NAMES = {
     "mlptsym.likelihood.root": CHECKED,
     "mlptsym.laws.base.SizeLaw": "the base of the size laws",
     "mlptsym.memory.base.Memory": "the base of the memory laws",
-    "mlptsym.numeric.optimal.objectives.Objective": "made by best_quantum_for of what it is given",
     "mlptsym.numeric.optimal.objectives.Objective.of": "made by best_quantum_for of what it is given",
     "mlptsym.numeric.optimal.objectives.Objective.value": CHECKED,
 }  # fmt: skip
@@ -185,7 +117,30 @@ def public() -> dict[str, str]:
 
 
 def _is_plumbing(module: str) -> bool:
-    return any(module == known or module.startswith(f"{known}.") for known in PLUMBING)
+    """Whether no user calls what is in a module: it is excepted, or no name of it is exported, shown or called.
+
+    One name of a module that is exported by a package, imported by a notebook or has a `Call` brings in all others.
+    """
+    excepted = any(module == known or module.startswith(f"{known}.") for known in PLUMBING)
+    return excepted or module not in facing()
+
+
+@cache
+def facing() -> set[str]:
+    """The modules of which users call something."""
+    packages = [module.name for module in pkgutil.walk_packages(mlptsym.__path__, "mlptsym.") if module.ispkg]
+    found = {name.rpartition(".")[0] for name in imported_by_notebooks()}
+    for home in map(import_module, ["mlptsym", *packages]):
+        found |= {getattr(getattr(home, name), "__module__", "") for name in getattr(home, "__all__", ())}
+    return found | {inspect.unwrap(call.function).__module__ for call in test_bad_calls.CALLS.values()}
+
+
+def _is_result(name: str) -> bool:
+    """Whether it is a record or an error that the package makes: a dataclass or exception the package does not name."""
+    module, _, last = name.rpartition(".")
+    value = getattr(import_module(module), last, None) if module in sys.modules else None
+    made = inspect.isclass(value) and (dataclasses.is_dataclass(value) or issubclass(value, Exception))
+    return made and last not in mlptsym.__all__
 
 
 def imported_by_notebooks() -> set[str]:
@@ -204,9 +159,23 @@ def imported_by_notebooks() -> set[str]:
 
 def test_every_public_name_is_thrown_bad_values_at_or_excepted() -> None:
     missing = [
-        name for name, module in public().items() if not (name in COVERED or name in NAMES or _is_plumbing(module))
+        name
+        for name, module in public().items()
+        if not (name in COVERED or name in NAMES or _is_plumbing(module) or _is_result(name))
     ]
     assert missing == [], "add a Call to test_bad_calls.py, or a reason to this file"
+
+
+def test_every_parameter_of_a_signature_is_given_in_some_call() -> None:
+    """Which replaces it, so that no new argument of a function, and no new field of a dataclass, can be forgotten."""
+    given: dict[str, set[str]] = {}
+    known = {}
+    for call in (*test_bad_calls.CALLS.values(), *test_bad_figures.CALLS):
+        name = _called(call.function)
+        given.setdefault(name, set()).update(call.good)
+        found = inspect.signature(inspect.unwrap(call.function)).parameters.values()
+        known[name] = {one.name for one in found if one.kind is not one.VAR_POSITIONAL and one.name != "self"}
+    assert {name: words - given[name] for name, words in known.items() if words - given[name]} == {}
 
 
 def test_what_notebooks_import_is_thrown_bad_values_at() -> None:

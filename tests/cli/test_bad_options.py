@@ -18,10 +18,11 @@ import pytest
 from bad_values import TEXTS, examples
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.main import get_group
 
 from mlptsym.batch import running
 from mlptsym.batch.execution import Outcome
-from mlptsym.cli import main
+from mlptsym.cli import app, main
 from mlptsym.figures import FigureData
 from mlptsym.laws import size_laws
 from mlptsym.ledger.paper import claims as paper_claims
@@ -80,7 +81,7 @@ def _any(*names: str) -> dict[str, st.SearchStrategy[str]]:
 
 
 SMALL = ["--size", "deterministic:2", "--rate", "0.2", "--gamma", "0.1"]
-MODEL = ("--size", "--rate", "--threshold", "--beta", "--gamma", "--memory", "--capacity")
+MODEL = ("--size", "--rate", "--threshold", "--beta", "--gamma", "--memory", "--capacity", "--unload-cost")
 POLICY = ("--policy", "--levels", "--quantum", "--quanta")
 RUN = dict.fromkeys(("--jobs", "--warmup", "--seeds", "--seed", "--workers"), COUNTS)
 FEW = ["--jobs", "20", "--warmup", "2", "--seeds", "2", "--workers", "1"]
@@ -91,7 +92,7 @@ DATA = FigureData().with_curve("", "T", "theory", [1, 2], [3, 4])
 USES = {
     "response": Use(["response", *SMALL, "--levels", "2", "--quantum", "1"], _any(*MODEL, *POLICY), flags=["--by-level"]),
     "percentiles": Use(["percentiles", *SMALL, "--levels", "2", "--quantum", "1"], _any(*MODEL, *POLICY, "--at")),
-    "optimize": Use(["optimize", *SMALL, "--levels", "2"], _any(*MODEL, "--levels", "--a", "--b", "--objective")),
+    "optimize": Use(["optimize", *SMALL, "--levels", "2"], _any(*MODEL, "--policy", "--levels", "--a", "--b", "--objective")),
     "optimize-more": Use(
         ["optimize", *SMALL, "--levels", "2"], _any(*MODEL, "--levels", "--objective"), 10,
         flags=["--unequal", "--certify"],
@@ -114,7 +115,7 @@ USES = {
     "fit": Use(
         ["fit", "t.csv", "--levels", "2", "--jobs", "100"],
         {
-            **_any("--size-column", "--time-column", "--time-unit", "--tokens-per-second", "--load", "--rate"),
+            **_any("--size-column", "--time-column", "--time-unit", "--decimal", "--tokens-per-second", "--load", "--rate"),
             **_any("--threshold", "--beta", "--gamma", "--memory", "--capacity", "--levels", "--largest-size", "--seed"),
             "--jobs": COUNTS,
             "--out": NAMES,
@@ -199,3 +200,13 @@ def test_any_text_behind_any_option(name: str, quiet: Path) -> None:
         check(use, words, option or "")
 
     tried()
+
+
+def test_every_option_and_argument_of_every_command_is_tried() -> None:
+    """Those of the commands themselves, so that no new one can be forgotten."""
+    tried: dict[str, set[str]] = {}
+    for use in USES.values():
+        tried.setdefault(use.words[0], set()).update(use.options, use.flags, ["--json"] if use.json else [])
+    for name, command in get_group(app).commands.items():
+        known = {option.opts[0] if option.param_type_name == "option" else "" for option in command.params}
+        assert known - tried[name] == set(), name

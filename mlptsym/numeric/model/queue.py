@@ -171,6 +171,7 @@ class Queue:
         infinite moments, by finite functions of which only differences have a meaning.
         """
         points = floats("attained", attained)
+        antiderivative = validation.flag("antiderivative", antiderivative)
         threshold, factor = self.slowdown
         x = self.size_at(points)
         here = self.size.partial_moments(x, antiderivative=antiderivative)
