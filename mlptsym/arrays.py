@@ -19,11 +19,6 @@ Floats = NDArray[np.float64]
 def floats(name: str, values: Any, *, above: float | None = None, finite: bool = False) -> Floats:
     """A number or an array of numbers as an array of floats, each >= 0 (or > ``above``).
 
-    Raises
-    ------
-    ParameterError
-        If something is no real number (text and booleans are not), NaN, or outside the range.
-
     Examples
     --------
     >>> floats("x", [1, 2.5]).tolist()

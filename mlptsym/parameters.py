@@ -154,13 +154,7 @@ def read_numbers(text: str) -> list[Any]:
 
 
 def read_law(option: str, text: str, laws: Iterable[type[Parametric]]) -> Any:
-    """The law that a text such as ``lognormal:5,0.9`` names.
-
-    Raises
-    ------
-    ParameterError
-        If the law, the number of its parameters or one of their values is not as it must be.
-    """
+    """The law that a text such as ``lognormal:5,0.9`` names."""
     name = text.partition(":")[0].strip().lower()
     for law in laws:
         if law.keyword() == name:

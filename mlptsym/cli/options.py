@@ -180,11 +180,6 @@ Json = Annotated[
 def read_size(text: str) -> SizeLaw:
     """The size law that a text such as ``lognormal:5,0.9`` names.
 
-    Raises
-    ------
-    ParameterError
-        If the law, the number of its parameters, one of their values, or the file of samples is not as it must be.
-
     Examples
     --------
     >>> read_size("hyperexponential:0.9,0.1/1,0.05")
@@ -195,11 +190,6 @@ def read_size(text: str) -> SizeLaw:
 
 def read_memory(text: str) -> Memory:
     """The memory law that a text such as ``affine:512,1`` names.
-
-    Raises
-    ------
-    ParameterError
-        If the law, the number of its parameters or one of their values is not as it must be.
 
     Examples
     --------
@@ -219,13 +209,7 @@ def read_queue(
     capacity: Capacity = None,
     unload_cost: UnloadCost = "0",
 ) -> Queue:
-    """The queue that the options describe, which stand here and nowhere else: see `with_queue`.
-
-    Raises
-    ------
-    ParameterError
-        If a text is not what its option takes.
-    """
+    """The queue that the options describe, which stand here and nowhere else: see `with_queue`."""
     from mlptsym.numeric.model.queue import Queue
 
     law = read_size(size)
@@ -266,13 +250,7 @@ def with_queue(command: Callable[..., None]) -> Callable[..., None]:
 def read_policy(
     queue: Queue, policy: str | None, levels: str | None, quantum: str | None, quanta: str | None
 ) -> Policy:
-    """The policy that the options describe: MLPT if levels or quanta are given, otherwise FCFS, unless it is named.
-
-    Raises
-    ------
-    ParameterError
-        If a text is not what its option takes, or the options do not go together.
-    """
+    """The policy that the options describe: MLPT if levels or quanta are given, otherwise FCFS, unless it is named."""
     from mlptsym.numeric.model.policies import FCFS, MLPT
 
     given = {
@@ -304,13 +282,7 @@ def read_simulated_policy(
     preemptions: str | None,
     minimum_quantum: str | None,
 ) -> Policy | CappedGittins:
-    """The policy that the options describe, those that can only be simulated among them.
-
-    Raises
-    ------
-    ParameterError
-        If a text is not what its option takes, or the options do not go together.
-    """
+    """The policy that the options describe, those that can only be simulated among them."""
     from mlptsym.numeric.gittins.capped import CappedGittins
 
     own = {"preemptions": preemptions, "minimum_quantum": minimum_quantum}

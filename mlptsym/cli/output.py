@@ -18,13 +18,7 @@ def print_json(values: Mapping[str, Any]) -> None:
 
 
 def checked(values: dict[str, Any]) -> dict[str, Any]:
-    """The values, unless one is no number.
-
-    Raises
-    ------
-    ArithmeticError
-        If there is a NaN among them.
-    """
+    """The values; an `ArithmeticError` if a NaN is among them."""
     _plain(values)
     return values
 

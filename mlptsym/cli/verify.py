@@ -19,7 +19,7 @@ __all__ = ["EXAMPLES", "verify"]
 FAILED = 1
 NOT_READ = 2
 UNDECIDED = 3
-NARROWEST = 120
+NARROWEST = 120  # columns of a table on a narrow terminal, which wraps them
 
 EXAMPLES = """\b
 Examples:
@@ -140,9 +140,7 @@ def _print_claims(rows: Sequence[ClaimRow]) -> None:
 
     from mlptsym.ledger.paper.verdicts import NOT_REPRODUCED
 
-    console = Console()
-    if console.width < NARROWEST:
-        console = Console(width=NARROWEST)
+    console = Console(width=max(Console().width, NARROWEST))
     shown = Table(box=None, padding=(0, 2, 1, 0))
     for column in ("claim", "paper", "theory", "simulation", "verdict and reason"):
         shown.add_column(column, overflow="fold")
@@ -178,9 +176,7 @@ def _print_table(verdicts: Sequence[Verdict]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
-    if console.width < NARROWEST:
-        console = Console(width=NARROWEST)
+    console = Console(width=max(Console().width, NARROWEST))
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("entry", no_wrap=True)
     table.add_column("statement")
