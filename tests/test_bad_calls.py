@@ -39,7 +39,15 @@ from matplotlib.figure import Figure
 import mlptsym as mq
 from mlptsym.batch import ScenarioFileError, check_folder, plan_batch, read_scenarios, run_batch
 from mlptsym.figures import run_figures
-from mlptsym.fitting.arrivals import (
+from mlptsym.fitting.drawing import as_png, draw_arrivals, draw_everything, draw_response, draw_sizes
+from mlptsym.fitting.fit import TraceFit, checked_fit, fit_trace
+from mlptsym.fitting.laws import fit_laws, quantile_pairs
+from mlptsym.fitting.mapping import as_mapping, in_time, verdict
+from mlptsym.fitting.recommend import recommend
+from mlptsym.fitting.report import check_name, html_report, write_report
+from mlptsym.fitting.report_tables import law_in_words
+from mlptsym.fitting.scale import TimeScale, time_scale
+from mlptsym.fitting.trace.arrivals import (
     arrival_statistics,
     arrival_times,
     dispersion_indices,
@@ -47,29 +55,9 @@ from mlptsym.fitting.arrivals import (
     ljung_box_test,
     size_dependence,
 )
-from mlptsym.fitting.clock import Clock, find_clock
-from mlptsym.fitting.drawing import as_png, draw_arrivals, draw_everything, draw_response, draw_sizes
-from mlptsym.fitting.fit import (
-    TraceFit,
-    checked_fit,
-    clock_in_words,
-    columns_in_words,
-    fit_trace,
-    policy_in_words,
-    reading_notes,
-)
-from mlptsym.fitting.laws import fit_laws, quantile_pairs
-from mlptsym.fitting.reading import RecordedTrace, find_traces, read_trace
-from mlptsym.fitting.recommend import TimeScale, recommend, time_scale
-from mlptsym.fitting.report import (
-    as_mapping,
-    check_name,
-    html_report,
-    in_time,
-    law_in_words,
-    verdict,
-    write_report,
-)
+from mlptsym.fitting.trace.clock import Clock, find_clock
+from mlptsym.fitting.trace.reading import RecordedTrace, find_traces, read_trace
+from mlptsym.fitting.words import clock_in_words, columns_in_words, policy_in_words, reading_notes
 from mlptsym.laws import size_laws
 from mlptsym.laws.base import SizeLaw
 from mlptsym.ledger.claims.decision import decide

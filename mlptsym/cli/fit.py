@@ -142,8 +142,9 @@ def fit(
 ) -> None:
     """Fit size laws to a trace of requests, test its arrivals, and recommend a policy."""
     from mlptsym.fitting.fit import fit_trace
-    from mlptsym.fitting.reading import read_trace
-    from mlptsym.fitting.report import as_mapping, check_name, write_report
+    from mlptsym.fitting.mapping import as_mapping
+    from mlptsym.fitting.report import check_name, write_report
+    from mlptsym.fitting.trace.reading import read_trace
     from mlptsym.laws.empirical import Empirical
 
     if out is not None:
@@ -190,8 +191,9 @@ def _optional(text: str | None) -> Any:
 
 def _print(found: TraceFit) -> None:
     """The recommendation, its numbers, and what to know before believing them."""
-    from mlptsym.fitting.fit import clock_in_words, columns_in_words, policy_in_words, reading_notes
-    from mlptsym.fitting.report import law_in_words, verdict
+    from mlptsym.fitting.mapping import verdict
+    from mlptsym.fitting.report_tables import law_in_words
+    from mlptsym.fitting.words import clock_in_words, columns_in_words, policy_in_words, reading_notes
 
     result, trace = found.recommendation, found.trace
     best = found.laws[0] if found.laws else None
@@ -225,7 +227,7 @@ def _print(found: TraceFit) -> None:
 
 
 def _numbers(found: TraceFit, outcome: Any, gain: float | None) -> str:
-    from mlptsym.fitting.report import in_time
+    from mlptsym.fitting.mapping import in_time
 
     mean = in_time(found, outcome.mean, outcome.standard_error)
     words = f"mean {mean}, P99 {in_time(found, outcome.p99, outcome.p99_standard_error)}"

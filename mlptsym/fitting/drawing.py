@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from mlptsym.figures.drawing import plain
 from mlptsym.figures.saving import check_figure
 from mlptsym.figures.style import figure_size, line_style, paper_style, point_style
-from mlptsym.fitting.fit import TraceFit, checked_fit, policy_in_words
+from mlptsym.fitting.fit import TraceFit, checked_fit
 from mlptsym.fitting.laws import quantile_pairs
+from mlptsym.fitting.words import policy_in_words
 from mlptsym.numeric.model.policies import MLPT
 from mlptsym.validation import instance, refuse
 

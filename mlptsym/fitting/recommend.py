@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlptsym.arrays import floats
-from mlptsym.fitting.arrivals import arrival_times
+from mlptsym.fitting.outcomes import Comparison, Outcome, QuantumSweep, Recommendation, Simulated, Tail
+from mlptsym.fitting.scale import TimeScale
+from mlptsym.fitting.trace.arrivals import arrival_times
 from mlptsym.laws.empirical import Empirical
 from mlptsym.likelihood import Sample
 from mlptsym.numeric.mean.response import mean_response_time, solve
@@ -24,25 +26,12 @@ from mlptsym.numeric.optimal.optimum import Optimum, optimal_quantum
 from mlptsym.simulation.control import jobs_needed
 from mlptsym.simulation.simulate import response_times
 from mlptsym.simulation.traces import draw_trace
-from mlptsym.validation import LARGEST, SMALLEST, ParameterError, instance, integer, magnitude, number, numbers, refuse
+from mlptsym.validation import LARGEST, SMALLEST, ParameterError, instance, integer, numbers, refuse
 
-__all__ = [
-    "DEFAULT_LEVELS",
-    "DEFAULT_LOAD",
-    "Comparison",
-    "Outcome",
-    "QuantumSweep",
-    "Recommendation",
-    "Simulated",
-    "Tail",
-    "TimeScale",
-    "recommend",
-    "time_scale",
-]
+__all__ = ["DEFAULT_LEVELS", "recommend"]
 
 Floats = NDArray[np.float64]
 
-DEFAULT_LOAD = 0.8
 DEFAULT_LEVELS = (2.0, 5.0, math.inf)
 PERCENTILE = 0.99
 AS_GOOD = (
@@ -53,262 +42,6 @@ MOST_WARMUP = 250_000
 SWEPT = 48
 MOST_OPTIMA = 20
 TAILS = np.geomspace(0.5, 1e-3, 25)
-
-
-@dataclass(frozen=True)
-class TimeScale:
-    """How the seconds of a trace become units of service time.
-
-    Attributes
-    ----------
-    arrival_rate : float
-        λ, arrivals per unit of service time.
-    tokens_per_second : float or None
-        Speed of the server: as given, or the one at which the trace's own times give λ; None if only λ is known.
-    stretch : float or None
-        How many times faster than recorded the requests arrive; None for a trace without times.
-    assumed_load : float or None
-        The base load, if it had to be assumed.
-    """
-
-    arrival_rate: float
-    tokens_per_second: float | None
-    stretch: float | None
-    assumed_load: float | None = None
-
-    def __post_init__(self) -> None:
-        number("arrival_rate", self.arrival_rate, at_least=SMALLEST**2, at_most=LARGEST**2)
-        for name in ("tokens_per_second", "stretch", "assumed_load"):
-            if (value := getattr(self, name)) is not None:
-                number(name, value, above=0)
-
-    def seconds(self, units: float) -> float | None:
-        """A time in seconds, if the speed is known."""
-        time = number("units", units, at_least=0, infinite=True)
-        return None if self.tokens_per_second is None else time / self.tokens_per_second
-
-
-def time_scale(
-    mean_service_time: float,
-    recorded_rate: float | None,
-    *,
-    tokens_per_second: float | None = None,
-    arrival_rate: float | None = None,
-    load: float | None = None,
-) -> TimeScale:
-    """How seconds become units of service time.
-
-    Parameters
-    ----------
-    mean_service_time : float
-        E[S], in units of service time.
-    recorded_rate : float or None
-        Arrivals per second in the trace; None for a trace without times.
-    tokens_per_second : float, optional
-        Tokens that the server serves in a second at rate one.
-    arrival_rate : float, optional
-        Arrivals per second, or without ``tokens_per_second`` per unit of service time; in place of the trace's own.
-    load : float, optional
-        Base load ρ₀ from which the arrival rate follows; not together with ``arrival_rate``.
-
-    Returns
-    -------
-    TimeScale
-        Where a rate or load is given, the trace's times are stretched to it if the speed is given too; otherwise the
-        speed follows from them.  Where neither the trace nor its reader says how busy the server is, a base load of 0.8
-        is assumed.
-
-    Raises
-    ------
-    ParameterError
-        If a number is outside its range, or both rate and load are given.
-
-    Examples
-    --------
-    >>> time_scale(200.0, 5.0, tokens_per_second=1250.0)
-    TimeScale(arrival_rate=0.004, tokens_per_second=1250.0, stretch=1.0, assumed_load=None)
-    >>> time_scale(200.0, 5.0, load=0.5)
-    TimeScale(arrival_rate=0.0025, tokens_per_second=2000.0, stretch=1.0, assumed_load=None)
-    >>> time_scale(200.0, 5.0, tokens_per_second=1250.0, load=0.5).stretch
-    0.625
-    """
-    mean = magnitude("mean_service_time", mean_service_time)
-    recorded = None if recorded_rate is None else magnitude("recorded_rate", recorded_rate)
-    speed = None if tokens_per_second is None else magnitude("tokens_per_second", tokens_per_second)
-    wanted = None if arrival_rate is None else number("arrival_rate", arrival_rate, above=0)
-    busy = None if load is None else number("load", load, above=0, below=1)
-    if wanted is not None and busy is not None:
-        refuse("load", busy, "left out when a rate is given")
-    assumed = None
-    if wanted is None and busy is None and (speed is None or recorded_rate is None):
-        assumed = busy = DEFAULT_LOAD
-    if busy is not None:
-        rate = busy / mean
-    elif wanted is not None:
-        rate = wanted / (speed or 1.0)
-    else:
-        rate = (recorded or 1.0) / (speed or 1.0)  # both are given
-    if not SMALLEST**2 <= rate <= LARGEST**2:
-        given = {"load": busy, "tokens_per_second": speed, "arrival_rate": wanted}
-        name, value = next(item for item in given.items() if item[1] is not None)
-        refuse(name, value, "such that between 1e-60 and 1e60 jobs arrive in a unit of service time")
-    if recorded is None:
-        return TimeScale(rate, speed, None, assumed)
-    if speed is None:
-        return TimeScale(rate, recorded / rate, 1.0, assumed)
-    return TimeScale(rate, speed, rate * speed / recorded, assumed)
-
-
-@dataclass(frozen=True, eq=False)
-class Tail:
-    """P(T > t) at some times t."""
-
-    times: Floats
-    probability: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """Mean and 99th percentile of the response time, in units of service time.
-
-    Attributes
-    ----------
-    mean, p99 : float
-    tail : Tail or None
-        From the median on; None where it could not be computed.
-    standard_error, p99_standard_error : float or None
-        Of a simulation, told from its seeds.
-    """
-
-    mean: float
-    p99: float
-    tail: Tail | None = None
-    standard_error: float | None = None
-    p99_standard_error: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """A policy by theory, in simulations of the Poisson arrivals it assumes, and with the trace's own arrivals.
-
-    Attributes
-    ----------
-    policy : FCFS or MLPT
-    kind : str
-        As in `Optimum`; "fcfs" for FCFS.
-    theory : Outcome
-        Exact for Poisson arrivals and the empirical law.
-    p99_source : str
-        "theory"; or "simulation" where the distribution could not be computed, and the p99 is that of ``poisson``.
-    poisson : Outcome
-        Simulated: sizes drawn from the trace independently, Poisson arrivals.
-    trace : Outcome or None
-        Simulated: every request at its own time with its own size, the server empty at first, all requests counted.
-        None for a trace without times.
-    as_recorded : Outcome or None
-        The same with the times that a coarse clock wrote, where those of ``trace`` are others.
-    gain, trace_gain : float or None
-        1 − E[T]/E[T of FCFS], by theory and on the trace.
-    effective_load : float
-    """
-
-    policy: Policy
-    kind: str
-    theory: Outcome
-    p99_source: str
-    poisson: Outcome
-    trace: Outcome | None
-    as_recorded: Outcome | None
-    gain: float | None
-    trace_gain: float | None
-    effective_load: float
-
-
-@dataclass(frozen=True, eq=False)
-class QuantumSweep:
-    """Mean response time against the quantum for one number of levels, by theory and on the trace.
-
-    Attributes
-    ----------
-    levels : float
-    quanta, theory : array of float
-    trace : array of float or None
-    best_quantum, best_mean : float or None
-        The best on the trace in hindsight, FCFS (``inf``) included.
-    """
-
-    levels: float
-    quanta: Floats
-    theory: Floats
-    trace: Floats | None
-    best_quantum: float | None
-    best_mean: float | None
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """What the simulations of Poisson arrivals consist of.
-
-    Attributes
-    ----------
-    seeds : int
-        Independent traces, the same for each policy.
-    jobs : int
-        Measured jobs of each.
-    warmup : int
-        Jobs before these, and again after them, that are served but not measured.
-    settled : bool
-        Whether the queue forgets within the jobs before that it was empty at first.
-    """
-
-    seeds: int
-    jobs: int
-    warmup: int
-    settled: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Recommendation:
-    """What to do, and what it rests on.
-
-    Attributes
-    ----------
-    queue : Queue
-    scale : TimeScale
-    optima : tuple of Optimum
-        For each number of levels that was asked for.
-    comparisons : tuple of Comparison
-        FCFS, then the best quantum of each number of levels where one is better than FCFS.
-    recommended : int
-        Index of the policy to use: the one with the least mean by theory, or one of fewer levels (FCFS has one) whose
-        mean is within half a per cent of it.
-    sweep : QuantumSweep
-        Over the quantum with the levels recommended, or with the first asked for if that is FCFS.
-    simulated : Simulated
-    """
-
-    queue: Queue
-    scale: TimeScale
-    optima: tuple[Optimum, ...]
-    comparisons: tuple[Comparison, ...]
-    recommended: int
-    sweep: QuantumSweep
-    simulated: Simulated
-
-    @property
-    def fcfs(self) -> Comparison:
-        """FCFS."""
-        return self.comparisons[0]
-
-    @property
-    def best(self) -> Comparison:
-        """The policy recommended."""
-        return self.comparisons[self.recommended]
-
-    @property
-    def stable(self) -> bool:
-        """Whether the base load is below one."""
-        return self.queue.base_load < 1
 
 
 def recommend(

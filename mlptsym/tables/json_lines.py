@@ -43,7 +43,8 @@ def json_table(content: Content, wanted: Iterable[str]) -> Table:
             _add(found, line, text)
     if not found.lines:
         first = found.faults[0][0]
-        refuse("trace", content.path, f"a file with one JSON object a line, which line {first} is not")
+        why = "each member once, " if found.faults[0][1] == "member twice" else ""
+        refuse("trace", content.path, f"a file with one JSON object a line, {why}which line {first} is not")
     faults = found.faults
     if content.unterminated and faults and faults[-1] == (last, "not JSON"):
         faults = [*faults[:-1], (last, "cut off")]

@@ -22,10 +22,12 @@ from mlptsym.cli import main
 from mlptsym.files import write_whole
 from mlptsym.fitting import recommend as recommending
 from mlptsym.fitting.drawing import draw_sizes
-from mlptsym.fitting.fit import TraceFit, columns_in_words, fit_trace, reading_notes
-from mlptsym.fitting.reading import Dropped, RecordedTrace, read_trace
-from mlptsym.fitting.recommend import time_scale
-from mlptsym.fitting.report import _embedded, as_mapping, html_report, in_time, verdict, write_report
+from mlptsym.fitting.fit import TraceFit, fit_trace
+from mlptsym.fitting.mapping import as_mapping, in_time, verdict
+from mlptsym.fitting.report import _embedded, html_report, write_report
+from mlptsym.fitting.scale import time_scale
+from mlptsym.fitting.trace.reading import Dropped, RecordedTrace, read_trace
+from mlptsym.fitting.words import columns_in_words, reading_notes
 from mlptsym.simulation.control import jobs_needed
 from mlptsym.simulation.traces import draw_trace
 

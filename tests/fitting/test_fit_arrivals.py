@@ -11,7 +11,7 @@ from fit_samples import DATA
 from scipy import stats
 
 from mlptsym import ParameterError
-from mlptsym.fitting.arrivals import (
+from mlptsym.fitting.trace.arrivals import (
     Departure,
     arrival_statistics,
     dispersion_indices,
@@ -19,7 +19,7 @@ from mlptsym.fitting.arrivals import (
     ljung_box_test,
     size_dependence,
 )
-from mlptsym.fitting.reading import read_trace
+from mlptsym.fitting.trace.reading import read_trace
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"
 

@@ -12,12 +12,13 @@ from fit_samples import DATA
 
 import mlptsym as mq
 from mlptsym.cli import main
-from mlptsym.fitting.arrivals import arrival_statistics
-from mlptsym.fitting.clock import Clock, find_clock
 from mlptsym.fitting.fit import TraceFit, fit_trace
 from mlptsym.fitting.laws import fit_laws
-from mlptsym.fitting.reading import RecordedTrace, read_trace
-from mlptsym.fitting.report import as_mapping, html_report
+from mlptsym.fitting.mapping import as_mapping
+from mlptsym.fitting.report import html_report
+from mlptsym.fitting.trace.arrivals import arrival_statistics
+from mlptsym.fitting.trace.clock import Clock, find_clock
+from mlptsym.fitting.trace.reading import RecordedTrace, read_trace
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"
 ARRIVALS = 400

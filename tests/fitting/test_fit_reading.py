@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlptsym import ParameterError
-from mlptsym.fitting.reading import Dropped, RecordedTrace, find_traces, read_trace
+from mlptsym.fitting.trace.reading import Dropped, RecordedTrace, find_traces, read_trace
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"
 HEADER = "arrived,tokens\n"

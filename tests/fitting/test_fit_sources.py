@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlptsym import ParameterError
-from mlptsym.fitting.reading import Dropped, RecordedTrace, read_trace
+from mlptsym.fitting.trace.reading import Dropped, RecordedTrace, read_trace
 from mlptsym.tables import files
 from mlptsym.tables.cells import date_in, number_in, values_in
 
@@ -70,7 +70,7 @@ def test_a_named_pipe(tmp_path: Path, content: bytes) -> None:
 
 PROGRAM = """\
 import sys
-from mlptsym.fitting.reading import read_trace
+from mlptsym.fitting.trace.reading import read_trace
 trace = read_trace(sys.argv[1], "tokens", "arrived")
 print(trace.path, trace.sizes.sum(), trace.times[-1])"""
 

@@ -11,9 +11,10 @@ from fit_samples import DATA
 
 from mlptsym import ParameterError
 from mlptsym.cli import main
-from mlptsym.fitting.fit import columns_in_words, fit_trace
-from mlptsym.fitting.reading import RecordedTrace, read_trace
-from mlptsym.fitting.report import as_mapping
+from mlptsym.fitting.fit import fit_trace
+from mlptsym.fitting.mapping import as_mapping
+from mlptsym.fitting.trace.reading import RecordedTrace, read_trace
+from mlptsym.fitting.words import columns_in_words
 
 SECONDS = np.cumsum(np.random.default_rng(4).exponential(1 / 6, 40)).round(3)  # six a second
 

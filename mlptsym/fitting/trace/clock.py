@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mlptsym.fitting.arrivals import arrival_times
+from mlptsym.fitting.trace.arrivals import arrival_times
 from mlptsym.validation import integer
 
 __all__ = ["Clock", "find_clock"]
@@ -77,7 +77,8 @@ class Clock:
         Raises
         ------
         ParameterError
-            If the times are not as `mlptsym.fitting.arrivals.arrival_statistics` needs them, or the seed is negative.
+            If the times are not as `mlptsym.fitting.trace.arrivals.arrival_statistics` needs them, or the seed is
+            negative.
         """
         recorded = arrival_times("times", times)
         random = np.random.default_rng(integer("seed", seed, at_least=0))
@@ -93,7 +94,7 @@ def find_clock(times: ArrayLike) -> Clock | None:
     Parameters
     ----------
     times : array of float, shape (arrivals,)
-        As for `mlptsym.fitting.arrivals.arrival_statistics`.
+        As for `mlptsym.fitting.trace.arrivals.arrival_statistics`.
 
     Returns
     -------

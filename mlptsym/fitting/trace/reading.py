@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlptsym import validation
-from mlptsym.fitting.layouts import LAYOUTS, Columns, candidates, chosen_columns
-from mlptsym.fitting.units import DATE, TIME_UNITS, DecimalMark, Unit, decimal_mark, size_unit, time_unit
+from mlptsym.fitting.trace.layouts import LAYOUTS, Columns, candidates, chosen_columns
+from mlptsym.fitting.trace.units import DATE, TIME_UNITS, DecimalMark, Unit, decimal_mark, size_unit, time_unit
 from mlptsym.tables.cells import Values, dates_in_digits, values_in
 from mlptsym.tables.files import SUFFIXES, Content, read_content
 from mlptsym.tables.json_lines import json_table

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlptsym.fitting.layouts import Columns
+from mlptsym.fitting.trace.layouts import Columns
 from mlptsym.tables.cells import texts
 from mlptsym.tables.table import Cells
 from mlptsym.validation import ParameterError, refuse
