@@ -37,6 +37,7 @@ PLUMBING = {
     "mlptsym.symbolic": "takes and gives SymPy expressions, which refuse what is none in words of their own",
     "mlptsym.compile": "takes SymPy expressions, as mlptsym.symbolic",
     "mlptsym.validation": "the checks themselves, see test_validation",
+    "mlptsym.fitting.report_tables": "the parts of a report, which write_report checks",
     "mlptsym.ledger": "statements and the means to prove them: a user names them, and does not call them",
     **dict.fromkeys((f"mlptsym.batch.{name}" for name in ("document", "lock", "manifest")), STEP),
 }
@@ -65,6 +66,10 @@ NAMES = {
         if method in vars(law)
     },
     "mlptsym.likelihood.improved": CHECKED,
+    **{
+        f"mlptsym.fitting.words.of_{name}": "what fit_trace warns of"
+        for name in ("arrivals", "clock", "policy", "scale", "sizes", "units")
+    },
     **{f"mlptsym.numeric.model.queue.Queue.{name}": CHECKED for name in ("cost_line", "costs", "refuse_unloading")},
     "mlptsym.likelihood.HasLikelihood": "what a law has to have",
     "mlptsym.likelihood.HasLikelihood.log_density": "what a law has to have",
