@@ -30,7 +30,11 @@ DEVELOPMENT = {canonicalize_name(r.name): r for r in map(Requirement, PROJECT["o
 DIRECT = RUNTIME | DEVELOPMENT
 LOCKED = [Requirement(line) for line in LOCK_TEXT.splitlines() if line and not line.startswith("#")]
 CONDA = yaml.safe_load(CONDA_TEXT)
-CONDA_NAMES = {"jupyter_client": "jupyter-client", "matplotlib-base": "matplotlib"}  # matplotlib without the Qt windows
+CONDA_NAMES = {
+    "jupyter_client": "jupyter-client",
+    "jupyter_core": "jupyter-core",
+    "matplotlib-base": "matplotlib",
+}  # matplotlib without the Qt windows
 HEAVY = {"sympy", "mpmath", "scipy", "matplotlib", "numba", "papermill", "nbclient", "nbconvert", "flint", "joblib"}
 
 

@@ -88,14 +88,8 @@ def response(
             *([] if finite else [("  because", str(answer["reason"]))]),
             ("under FCFS", format_number(fcfs)),
             ("gain over FCFS", _per_cent(answer["gain"])),
-            *(
-                [
-                    ("under MLPT", format_number(answer["mlpt"])),
-                    ("demotions without cost", _per_cent(answer["alone"])),
-                ]
-                if chosen.lazy
-                else []
-            ),
+            *([("under MLPT", format_number(answer["mlpt"]))] if chosen.lazy else []),
+            *([("demotions without cost", _per_cent(answer["alone"]))] if chosen.lazy else []),
             ("effective load", f"{format_number(solution.effective_load)} ({'' if solution.stable else 'un'}stable)"),
             ("base load", format_number(queue.base_load)),
             ("mean service time", format_number(queue.mean_service_time)),
