@@ -360,6 +360,9 @@ def test_every_number_of_every_notebook_has_a_range_that_holds_its_default() -> 
         ("probabilities", [[0.5, 0.99]], [[0.0], [0.5, 1.0]]),
         ("processes", [1, 2], [0]),
         ("beta_range", [[0.3, 1.0]], [[0.3, 1.1]]),
+        ("loads", [[0.1, 1.0]], [[0.0], [1.1]]),
+        ("costs", [[0.1, 1.0]], [[0.0], [-1.0]]),
+        ("quanta_range", [[0.1, 10.0]], [[0.0, 1.0]]),
         ("longest", [12.0], [0.0, math.inf]),
     ],
 )
