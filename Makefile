@@ -107,7 +107,7 @@ hooks: environment
 	} >&2; \
 	pwd -P > $@
 
-.venv/installed: .venv/locked pyproject.toml
+.venv/installed: .venv/locked pyproject.toml mlptsym/version.py
 	@.venv/bin/python $(INSTALL) --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
