@@ -123,7 +123,8 @@ def test_interrupt_ends_everything_within_five_seconds(group: bool, tmp_path: Pa
 
 def test_interrupt_ends_the_processes_of_a_sweep(tmp_path: Path) -> None:
     program = (
-        "import os, pathlib, sys, time\nfrom mlptsym.sweeps import parallel, sweep\n"
+        "import os, pathlib, signal, sys, time\nfrom mlptsym.sweeps import parallel, sweep\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # it is ignored by what runs in the background
         "def work(item, place=sys.argv[1]):\n"
         "    (pathlib.Path(place) / str(os.getpid())).touch()\n    time.sleep(600)\n"
         "try:\n    with parallel(jobs=2):\n        sweep(work, range(4))\n"
