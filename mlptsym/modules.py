@@ -45,7 +45,7 @@ def modules_below(package: str, folder: str) -> dict[str, tuple[ModuleType, ...]
     >>> found["entry"][0].__name__
     'mlptsym.ledger.entry'
     >>> [module.__name__.removeprefix("mlptsym.ledger.exact.") for module in found["exact"]]
-    ['algebra', 'checks', 'digits', 'enclosure']
+    ['algebra', 'checks', 'digits', 'enclosure', 'service_law']
     """
     found: dict[str, tuple[ModuleType, ...]] = {}
     for module in sorted(iter_modules([folder]), key=lambda one: one.name):

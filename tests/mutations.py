@@ -17,6 +17,8 @@ from typing import Any
 
 from sympy.core.cache import clear_cache
 
+from mlptsym.compile import compiled
+
 SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 
@@ -121,9 +123,11 @@ def applied(mutant: Mutant) -> Iterator[None]:
     mutant.function.__code__ = mutant.code
     os.environ["MLPTSYM_CACHE"] = ""  # what is compiled now belongs to no file
     clear_cache()
+    compiled.cache_clear()
     try:
         yield
     finally:
         mutant.function.__code__ = original
         os.environ["MLPTSYM_CACHE"] = kept
         clear_cache()
+        compiled.cache_clear()

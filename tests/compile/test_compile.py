@@ -256,8 +256,8 @@ def test_compiled_functions_are_frozen():
 
 
 def test_formulas_of_the_symbolic_half_are_compiled_once():
-    level = compiled("mlptsym.symbolic.mean.response:level_formula")
-    assert compiled("mlptsym.symbolic.mean.response:level_formula") is level
+    level = compiled("mlptsym.symbolic.mean.response:level_formula", "restoring")
+    assert compiled("mlptsym.symbolic.mean.response:level_formula", "restoring") is level
     assert level.outputs[0] == "probability"
 
 

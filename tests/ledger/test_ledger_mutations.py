@@ -61,6 +61,7 @@ WATCHED = {
     "distribution.transform": ["transform-second-moment", "transform-second-moment-by-level", "transform-mean"],
     "distribution.moments": ["transform-second-moment", "transform-second-moment-by-level", "transform-mean"],
     "mean.slowdown": ["mean-slowdown"],
+    "mean.lazy_stability": ["lazy-stability"],
     "mean.lazy": ["lazy-mean", "lazy-gain", "lazy-cycle", "lazy-alone-recursion", "lazy-alone"],
     "model.transforms": ["partial-transform", "transform-pieces"],
     "algebra.induction": ["sums-over-levels"],
