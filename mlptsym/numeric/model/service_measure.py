@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from mlptsym import validation
 from mlptsym.numeric.model.queue import Queue
 
 __all__ = ["DensitySingularities", "ServiceMeasure", "chebyshev_basis", "thinned"]
@@ -27,6 +28,7 @@ NEGLIGIBLE_TAIL = 1e-18
 LONGEST = 1e200
 PANEL_ERROR = 4e-15
 MOST_HALVINGS = 200
+MOST_PANELS = 2**14  # that are halved at once: ordinary laws take a few hundred in all
 FEW_GAUSS = 4
 SHORT = 64.0  # panels this many times shorter than 16 nodes can do need only four
 
@@ -173,6 +175,10 @@ class ServiceMeasure:
             low, high = low[wrong], high[wrong]
             if not len(low):
                 break
+            if len(low) > MOST_PANELS:
+                validation.refuse(
+                    "size", self.queue.size, "a law whose tail does not take thousands of panels to integrate"
+                )
             middle = (low + high) / 2
             low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
         return np.sort(np.concatenate([*done, low]))
