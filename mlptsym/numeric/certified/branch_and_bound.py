@@ -87,7 +87,8 @@ def certified_minimum(queue: Queue, levels: float, quantum: float) -> Certificat
     - small θ: for finite k, E[T] ≥ E[S] + P(S > (k−1)θ)(E[T of FCFS] − E[S]), which falls with θ; for k = ∞ the sum
       over levels is bounded by integrals over ages on a grid;
     - between, on intervals that no break θ = b/m divides (b: ℓ_C, ends of the density, point masses, the window of the
-      memory): by a Taylor series of order 10, and for k = ∞ with as many levels as it takes.
+      memory, jumps of the restore costs): by a Taylor series of order 10, and for k = ∞ with as many levels as it
+      takes; there restore costs that jump in every level leave everything open.
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")

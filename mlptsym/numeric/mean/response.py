@@ -275,11 +275,12 @@ def _continued(queue: Queue, quantum: float) -> Continued:
         _refuse_work(np.array([quantum]), rows)
         with np.errstate(all="ignore"):
             sums = level_sums(queue, np.arange(1.0, rows[0] + 1)[:, None] * quantum, closed=False)
-            most, least = (continued_response_time(with_linear_memory(queue, end), quantum, sums) for end in (0.0, 1.0))
-        if least.mean_response_time == most.mean_response_time:
-            return least
+            most = continued_response_time(with_linear_memory(queue, 0.0), quantum, sums)
+            if queue.memory.lag == 0:
+                return most
+            least = continued_response_time(with_linear_memory(queue, 1.0), quantum, sums)
         apart = most.mean_response_time / least.mean_response_time - 1
-        if apart < 2 * CONTINUED or (queue.arrival_rate * least.effective_mean >= 1):
+        if apart < 2 * CONTINUED or queue.arrival_rate * least.effective_mean >= 1:
             return Continued(*((one + other) / 2 for one, other in zip(astuple(least), astuple(most), strict=True)))
         if 4 * rows[0] > LEVEL_LIMIT:
             allowed = "one that becomes linear, for infinitely many levels and a tail as heavy as this"

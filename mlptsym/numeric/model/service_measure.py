@@ -28,6 +28,7 @@ NEGLIGIBLE_TAIL = 1e-18
 LONGEST = 1e200
 PANEL_ERROR = 4e-15
 MOST_HALVINGS = 200
+ROUNDING = 1e-15  # relative, of a moment of L
 MOST_PANELS = 2**14  # that are halved at once: ordinary laws take a few hundred in all
 FEW_GAUSS = 4
 SHORT = 64.0  # panels this many times shorter than 16 nodes can do need only four
@@ -166,8 +167,8 @@ class ServiceMeasure:
     def _refined(self, edges: Floats) -> Floats:
         done = [edges[-1:]]
         low, high = edges[:-1], edges[1:]
-        allowed = PANEL_ERROR * self.queue.mean_service_time
         for _ in range(MOST_HALVINGS):
+            allowed = PANEL_ERROR * self.queue.mean_service_time + self._rounding(low)
             # a fall of the tail in the middle of a panel is integrated rightly by symmetry: that of one half is not
             wrong = self._error(low, high) > allowed
             wrong |= self._error(low, (low + high) / 2) > allowed
@@ -176,12 +177,18 @@ class ServiceMeasure:
             if not len(low):
                 break
             if len(low) > MOST_PANELS:
-                validation.refuse(
-                    "size", self.queue.size, "a law whose tail does not take thousands of panels to integrate"
-                )
+                resolved = f"a law whose tail does not take {MOST_PANELS} panels to integrate"
+                validation.refuse("size", self.queue.size, resolved)
             middle = (low + high) / 2
             low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
         return np.sort(np.concatenate([*done, low]))
+
+    def _rounding(self, ages: Floats) -> Floats:
+        """What `_excess` may be off by because of slow service: L and ℓ_C over β, subtracted from each other."""
+        threshold, factor = self.queue.slowdown
+        tail, mean, _, _ = self.queue.size.partial_moments(np.maximum(self.queue.size_at(ages), threshold))
+        lost: Floats = ROUNDING * (mean + threshold * tail) * (1 / factor - 1)
+        return lost
 
     def _error(self, low: Floats, high: Floats) -> Floats:
         _, weights = self._panels(low, high, GAUSS)

@@ -179,6 +179,11 @@ def waived_in_cycle() -> sp.Expr:
     >>> sp.simplify(waived_in_cycle() * ended - CYCLE.first * (a_s + CYCLE.demoting * b_s))
     0
     """
+    return sp.factor(waived_recursion(1 - CYCLE.demoting, CYCLE.first, *waived_after()))
+
+
+def waived_after() -> tuple[sp.Expr, sp.Expr]:
+    """g^w and g^s, after the end of a piece without and with its cost, in the symbols of ``CYCLE``."""
     after = sp.symbols("g_w g_s", nonnegative=True)
     ends = ((CYCLE.quiet_free, CYCLE.single_free), (CYCLE.quiet_charged, CYCLE.single_charged))
     equations = [
@@ -186,7 +191,7 @@ def waived_in_cycle() -> sp.Expr:
         for (quiet_end, single), value in zip(ends, after, strict=True)
     ]
     (values,) = sp.solve(equations, after, dict=True)
-    return sp.factor(waived_recursion(1 - CYCLE.demoting, CYCLE.first, *after).subs(values))
+    return values[after[0]], values[after[1]]
 
 
 def alone_balance(waived: sp.Expr) -> sp.Expr:

@@ -13,7 +13,7 @@ import sympy as sp
 
 from mlptsym.symbolic.algebra.cached import cached
 from mlptsym.symbolic.algebra.symbols import arrival_rate, attained, restore_cost, service
-from mlptsym.symbolic.mean.lazy import CYCLE, Arrivals, alone, first_alone, quiet, waived_recursion
+from mlptsym.symbolic.mean.lazy import CYCLE, Arrivals, alone, first_alone, quiet, waived_after, waived_recursion
 from mlptsym.symbolic.mean.waiting import linear_root
 from mlptsym.symbolic.model.moments import Indicator, expectation, tail
 from mlptsym.symbolic.model.transforms import transform
@@ -36,23 +36,21 @@ def saturated_alone() -> sp.Expr:
     free, charged, last = (
         _arrivals(work, level) for work, level in ((second.subs(restore_cost(1), 0), 1), (second, 1), (third, 2))
     )
-    after = sp.symbols("g_w g_s", nonnegative=True)
-    beta = CYCLE.first
-    ends = sp.symbols("a_w b_w a_s b_s a_3 b_3", nonnegative=True)
-    pairs = list(zip(ends[::2], ends[1::2], strict=True))
-    equations = [
-        waived_recursion(quiet_end, beta * single, *after) - value
-        for (quiet_end, single), value in zip(pairs[:2], after, strict=True)
-    ]
-    (values,) = sp.solve(equations, after, dict=True)
-    waived = waived_recursion(pairs[2][0], beta * pairs[2][1], *after).subs(values)
+    quiet_last, single_last = sp.symbols("a_3 b_3", nonnegative=True)
+    waived = waived_recursion(quiet_last, CYCLE.first * single_last, *waived_after())
     paid = arrival_rate * restore_cost(1) * tail(attained(1))
     busy = arrival_rate * expectation(work_through(2, 3), _POINTS) - paid * alone
     length = expectation(third, _POINTS) / tail(attained(2))
     balance = arrival_rate * tail(attained(1)) * alone * length - (1 - busy) * waived
-    known = {beta: first_alone()}
-    for (quiet_end, single), found in zip(pairs, (free, charged, last), strict=True):
-        known |= {quiet_end: found.quiet, single: found.single}
+    known = {
+        CYCLE.first: first_alone(),
+        CYCLE.quiet_free: free.quiet,
+        CYCLE.single_free: free.single,
+        CYCLE.quiet_charged: charged.quiet,
+        CYCLE.single_charged: charged.single,
+        quiet_last: last.quiet,
+        single_last: last.single,
+    }
     return linear_root(balance, alone).xreplace(known)
 
 

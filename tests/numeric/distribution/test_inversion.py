@@ -242,6 +242,19 @@ def test_panels_of_a_law_that_falls_in_the_middle_of_one() -> None:
     assert weights @ ages == pytest.approx(math.exp(2e-6) / 2, rel=1e-13)
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-14, 1e20])
+@pytest.mark.parametrize("slow", [1e-6, 1e-12])
+def test_slow_service_takes_few_panels(slow: float, unit: float) -> None:
+    """Far below the mean, E[(S − t)⁺] is a difference of sizes over β: its rounding is no reason to halve a panel."""
+    size = mq.LogNormal(-34.5 + math.log(unit), 0.1778279410038923)
+    law = ServiceMeasure.of(mq.Queue(size, 1.0, 2.1 * size.mean, slow))
+    assert len(law.edges) < 300
+    ages, weights, _ = law.nodes(np.array([0.0]), np.array([law.end]), law.end)
+    assert weights.sum() == pytest.approx(law.queue.mean_service_time, rel=1e-12)
+    second = law.queue.service_moments(0.0)[2]
+    assert 2 * (weights * ages).sum() == pytest.approx(float(second), rel=1e-10)
+
+
 def test_aitken_continues_sums_of_geometric_errors() -> None:
     sums = np.array([1 - 0.5**n - 0.2 * 0.3**n for n in range(1, 12)])
     assert _limit(sums) == pytest.approx(1, abs=1e-9)
