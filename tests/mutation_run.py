@@ -3,8 +3,9 @@
     python tests/mutation_run.py --changes 600 --workers 2
 
 The whole suite is run once under coverage, to learn which tests execute which lines and how long each takes.  Then
-each change is made in a copy of the project, and the tests that execute the changed line are run there, quickest
-first, until one fails; if none does, all tests of the files they are in.  A change that no test notices must stand in
+each change is made in a copy of the project, and the tests that execute the changed line (of a module's constant: a
+line that names it) are run there, quickest first, until one fails.  What is left at the end is tried once more with all
+tests of the files that those are in, or that are named like the module: they may run it in another process.  A change that no test notices must stand in
 `tests/mutation_survivors.txt` with the reason why it changes nothing that could be noticed; otherwise the run fails.
 Results are kept as they come in the work folder, and a run that was ended goes on where it was.
 """
@@ -15,6 +16,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -96,7 +98,14 @@ def learned(work: Path, workers: int, tests: list[str]) -> tuple[dict[str, dict[
 
 def watching(change: Change, lines: dict[str, dict[int, list[str]]], seconds: dict[str, float]) -> list[list[str]]:
     """Tests to run for a change, in rounds: those that execute the line, and all in the files that should know."""
-    here = [test for test in set(lines.get(change.path, {}).get(change.line, [])) if test in seconds]
+    places = {(change.path, change.line)}
+    if change.function == "module" and (constant := re.match(r"[A-Z_0-9]+\b", change.statement)):
+        places |= naming(constant[0])
+    here = [
+        test
+        for test in {test for path, line in places for test in lines.get(path, {}).get(line, [])}
+        if test in seconds
+    ]
     stem = Path(change.path).stem
     files = {test.partition("::")[0] for test in here}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
@@ -106,22 +115,30 @@ def watching(change: Change, lines: dict[str, dict[int, list[str]]], seconds: di
     return [sorted(tests, key=seconds.__getitem__) for tests in (here, further)]
 
 
-def noticed(change: Change, copy: Path, rounds: list[list[str]], seconds: dict[str, float]) -> bool:
-    """Whether a test fails in a copy of the project with the change."""
-    target = copy / change.path
+def naming(constant: str) -> set[tuple[str, int]]:
+    """Files and lines of the package that name a constant."""
+    found = set()
+    for path in sorted((ROOT / "mlptsym").rglob("*.py")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if re.search(rf"\b{constant}\b", line):
+                found.add((path.relative_to(ROOT).as_posix(), number))
+    return found
+
+
+def noticed(change: Change, copy: Path, tests: list[str], seconds: dict[str, float]) -> bool:
+    """Whether one of some tests fails in a copy of the project with the change."""
+    if not tests:
+        return False
+    target, wanted = copy / change.path, copy / "tests.json"
     original = target.read_bytes()
     target.write_bytes(change.applied(original))
     try:
-        for tests in filter(None, rounds):
-            wanted = copy / "tests.json"
-            wanted.write_text(json.dumps(tests), encoding="utf-8")
-            files = sorted({test.partition("::")[0] for test in tests})
-            limit = 60 + 5 * sum(seconds[test] for test in tests)
-            words = ["-x", "-p", "mutation_coverage", *files]
-            paths = os.pathsep.join([str(copy), str(copy / "tests")])
-            if pytest_in(copy, words, limit, MLPTSYM_WANTED=str(wanted), PYTHONPATH=paths) != 0:
-                return True
-        return False
+        wanted.write_text(json.dumps(tests), encoding="utf-8")
+        files = sorted({test.partition("::")[0] for test in tests})
+        limit = 60 + 5 * sum(seconds[test] for test in tests)
+        words = ["-x", "-p", "mutation_coverage", *files]
+        paths = os.pathsep.join([str(copy), str(copy / "tests")])
+        return pytest_in(copy, words, limit, MLPTSYM_WANTED=str(wanted), PYTHONPATH=paths) != 0
     finally:
         target.write_bytes(original)
 
@@ -152,31 +169,31 @@ def main() -> int:
     for worker in range(given.workers):
         copies.put(copied(work / f"copy{worker}"))
 
-    def tried(change: Change) -> tuple[str, bool]:
-        if change.name in done:
-            return change.name, done[change.name]
-        copy = copies.get()
-        try:
-            found = noticed(change, copy, watching(change, lines, seconds), seconds)
-        finally:
-            copies.put(copy)
-        with results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([change.name, found]) + "\n")
-        return change.name, found
+    def tried(change: Change, number: int) -> bool:
+        key = f"{number} {change.name}"
+        if key not in done:
+            copy = copies.get()
+            try:
+                done[key] = noticed(change, copy, watching(change, lines, seconds)[number], seconds)
+            finally:
+                copies.put(copy)
+            with results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([key, done[key]]) + "\n")
+        return done[key]
 
-    excuses, survivors = excused(), []
+    excuses = excused()
+    left = [change for change in drawn if change.name not in excuses]
     with ThreadPoolExecutor(given.workers) as pool:
-        for number, (name, found) in enumerate(pool.map(tried, drawn), 1):
-            if not found:
-                survivors.append(name)
-                sys.stdout.write(f"{number}: not noticed: {name}  # {excuses.get(name, 'no reason is known')}\n")
-                sys.stdout.flush()
-    unknown = [name for name in survivors if name not in excuses]
+        for number, words in enumerate(("not noticed where it is executed", "not noticed")):
+            found = pool.map(tried, left, [number] * len(left))
+            left = [change for change, seen in zip(left, found, strict=True) if not seen]
+            sys.stdout.writelines(f"{words}: {change.name}\n" for change in left)
+            sys.stdout.flush()
     sys.stdout.write(
-        f"{len(drawn)} changes, {len(drawn) - len(survivors)} noticed, {len(survivors)} not, "
-        f"{len(unknown)} of them without a reason (work folder: {work})\n"
+        f"{len(drawn)} changes, {sum(change.name in excuses for change in drawn)} that cannot be noticed, "
+        f"{len(left)} of the others not noticed (work folder: {work})\n"
     )
-    return 1 if unknown else 0
+    return 1 if left else 0
 
 
 if __name__ == "__main__":
