@@ -6,7 +6,7 @@ The whole suite is run once under coverage, to learn which tests execute which l
 each change is made in a copy of the project, and the tests that execute the changed line (of a module's constant: a
 line that names it) are run there, quickest first, until one fails.  What is left at the end is tried once more with all
 tests of the files that those are in, or that are named like the module: they may run it in another process.  A change that no test notices must stand in
-`tests/mutation_survivors.txt` with the reason why it changes nothing that could be noticed; otherwise the run fails.
+`tests/mutation_survivors` with the reason why it changes nothing that could be noticed; otherwise the run fails.
 Results are kept as they come in the work folder, and a run that was ended goes on where it was.
 """
 
@@ -30,7 +30,7 @@ from code_mutations import Change, sites
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("symbolic", "compile", "numeric", "laws", "memory", "simulation", "studies", "fitting", "figures", "batch")
-SURVIVORS = ROOT / "tests" / "mutation_survivors.txt"
+SURVIVORS = ROOT / "tests" / "mutation_survivors"
 NOT_COPIED = (".git", ".venv", ".bench", "__pycache__", ".*_cache", ".hypothesis", "build", "dist")
 
 
@@ -144,8 +144,9 @@ def noticed(change: Change, copy: Path, tests: list[str], seconds: dict[str, flo
 
 
 def excused() -> dict[str, str]:
-    """Survivors that change nothing that could be noticed, with the reason."""
-    rows = [line for line in SURVIVORS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    """Survivors that change nothing that could be noticed, with the reason: lines "name  # reason", a file a folder."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(SURVIVORS.glob("*.txt"))]
+    rows = [line for text in texts for line in text.splitlines() if line and not line.startswith("#")]
     return {name: reason for name, _, reason in (row.partition("  # ") for row in rows)}
 
 
