@@ -16,6 +16,7 @@ from mlptsym.numeric.mean.gradient import quantum_slopes, response_gradient
 from mlptsym.symbolic.mean.gradient import boundary_slope, level_slopes, waiting_slopes
 from mlptsym.symbolic.mean.level_integrals import piece_integrands
 from mlptsym.symbolic.model.moments import Density
+from mlptsym.validation import ParameterError
 
 PARAMETERS = {
     "Exponential": (0.05,),
@@ -240,3 +241,26 @@ def test_integrals_over_a_level_are_its_terms() -> None:
     assert sp.simplify(integrated(terms.piece_mean) - served - cost * reached) == 0
     square = served_square + 2 * cost * served + cost**2 * reached
     assert sp.simplify(integrated(terms.piece_square) - square) == 0
+
+
+@pytest.mark.parametrize("others", [[], [1.0], [1.0, 2e-8]])
+def test_the_refusal_of_a_short_quantum_names_it_and_the_least_allowed(others: list[float]) -> None:
+    queue = mq.Queue(mq.Uniform(0, 1), 0.1)
+    with pytest.raises(ParameterError, match=r"^quanta = 1e-08 .* at least 2\.38e-07 here"):
+        quantum_slopes(queue, np.array([*others, 1e-8]), INF)
+    assert quantum_slopes(queue, np.array([1.0]), INF).mean_response_time[0] < INF
+
+
+def test_a_gradient_needs_more_than_two_moments() -> None:
+    """P(S > x) = (1 + x)⁻² has just not the second."""
+    with pytest.raises(ParameterError, match="finite mean response time"):
+        response_gradient(mq.Queue(mq.Lomax(2.0, 1.0), 0.1), np.array([[1.0]]))
+
+
+def test_a_point_mass_just_beyond_a_multiple_of_the_quantum_completes_in_one_more_level() -> None:
+    """By one rounding: it pays for it, here and in the sums."""
+    queue = mq.Queue(mq.Deterministic(3.0), 0.1, preemption_cost=0.1)
+    quantum = math.nextafter(1.0, 0.0)
+    expected = mq.mean_response_time(queue, mq.MLPT(quantum, INF))
+    assert quantum_slopes(queue, np.array([quantum]), INF).mean_response_time[0] == pytest.approx(expected, rel=1e-12)
+    assert mq.mean_response_time(queue, mq.MLPT(1.0, INF)) < 0.97 * expected

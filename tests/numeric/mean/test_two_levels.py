@@ -216,3 +216,14 @@ def test_no_input_gives_nan(size, x, rate, threshold, factor, cost, side):
     terms = two_level_terms(Queue(size, rate, threshold, factor, cost), x, side=side)
     for values in (terms.A, terms.B, terms.hazard, terms.derivative, terms.load, terms.ratio):
         assert not np.isnan(values).any()
+
+
+@pytest.mark.parametrize("window", [0.25, 0.5, 2.0])
+def test_the_left_side_of_a_kink_of_the_memory_is_that_just_below(window: float) -> None:
+    """At the window, where g stops growing, the slope of g to each side is the one taken."""
+    queue = Queue(Exponential(1.0), 0.3, preemption_cost=0.2, memory=SaturatingMemory(1.0, window=window))
+    for side, beside in (("left", 1 - 1e-9), ("right", 1 + 1e-9)):
+        there, near = (two_level_terms(queue, place, side=side) for place in (window, window * beside))
+        assert float(there.derivative) == pytest.approx(float(near.derivative), rel=1e-6)
+    left, right = (two_level_terms(queue, window, side=side).derivative for side in ("left", "right"))
+    assert abs(float(left) - float(right)) > 1e-3

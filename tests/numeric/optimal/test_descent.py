@@ -113,3 +113,17 @@ def test_a_flat_function_is_left_alone() -> None:
     found = descended(lambda x, right: (np.ones(x.shape[1]), np.zeros_like(x)), starts, np.array([2.0]))
     assert (found.points == starts).all()
     assert found.free.tolist() == [[True, False], [True, True]]
+
+
+def test_a_quadratic_takes_a_single_step_of_newton() -> None:
+    """(log x − 0.3)² + (log x − 0.3)(log y − 1.5)/2 + (log y − 1.5)² from close by: two further looks confirm it."""
+    looks = []
+
+    def function(x: Floats, right: Floats) -> tuple[Floats, Floats]:
+        looks.append(x.shape)
+        one, other = np.log(x) - np.array([0.3, 1.5])[:, None]
+        return 1 + one**2 + one * other / 2 + other**2, np.stack([2 * one + other / 2, 2 * other + one / 2]) / x
+
+    found = descended(function, np.exp([[0.5], [1.4]]), np.empty(0))
+    assert np.log(found.points[:, 0]) == pytest.approx([0.3, 1.5], abs=1e-6)
+    assert len(looks) <= 3

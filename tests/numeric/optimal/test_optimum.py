@@ -15,6 +15,7 @@ import mlptsym as mq
 from mlptsym.numeric.levels.foreground import foreground_background_time
 from mlptsym.numeric.mean.gradient import quantum_slopes
 from mlptsym.numeric.model.breaks import breaks
+from mlptsym.numeric.optimal import optimum
 from mlptsym.numeric.optimal.minima import local_minima
 from mlptsym.numeric.optimal.optimum import Optimum, optimal_quantum, rule_of_thumb
 
@@ -525,3 +526,54 @@ def test_lazy_is_refused_where_it_has_no_answer() -> None:
     for arguments in ({"levels": 3}, {"certify": True}, {"objective": "p99"}):
         with pytest.raises(mq.ParameterError, match="lazy = True"):
             optimal_quantum(queue, lazy=True, **arguments)
+
+
+@pytest.mark.parametrize("threshold", [16.0, 18.0])
+def test_a_gain_of_less_than_a_millionth_is_found(threshold: float) -> None:
+    """Few exponential jobs live to see the slowdown, but to make these wait is worth it."""
+    queue = mq.Queue(mq.Exponential(1.0), 0.5, slowdown_threshold=threshold, slowdown_factor=0.3)
+    best = optimal_quantum(queue, 2)
+    assert (best.kind, best.quantum) == ("kink", threshold)
+    assert 1e-7 < best.gain < 1e-5
+    assert best.gain == pytest.approx(1 - mean(queue, threshold, 2) / best.fcfs, rel=1e-6)
+
+
+def test_the_first_quanta_of_a_search_scale_with_the_unit_of_time() -> None:
+    def first(unit: float) -> np.ndarray:
+        queue = mq.Queue(mq.LogNormal(math.log(unit), 1.0), 0.3 / unit)
+        return optimum._first_quanta(queue, 3, 1e-3 * unit, 1e3 * unit) / unit
+
+    assert first(1e-3) == pytest.approx(first(1.0), rel=1e-9)
+    assert first(1e3) == pytest.approx(first(1.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_the_bound_for_small_quanta_is_below_all_of_these(unit: float) -> None:
+    """It holds for its own quantum and for every smaller one, and comes near where the costs matter."""
+    queue = mq.Queue(mq.LogNormal(math.log(unit), 1.0), 0.3 / unit, preemption_cost=0.02)
+    least = optimum._least_of_small_quanta(queue)
+    for quantum in (0.05 * unit, 0.2 * unit, unit):
+        bound = least(quantum)
+        assert queue.mean_service_time <= bound
+        assert all(bound <= mean(queue, part * quantum, INF) for part in (1.0, 0.9, 0.5))
+
+
+def test_a_kink_beside_a_steep_rise_is_found() -> None:
+    """|x − 1.02| falls slowly and rises a hundred times as fast, to far above all that is looked for."""
+
+    def curve(points: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        slope = np.where(np.where(left, points > 1.02, points >= 1.02), 100.0, -1.0)
+        return 1 + slope * (points - 1.02), slope
+
+    found = local_minima(curve, np.array([0.5, 1.0, 2.0]), np.array([1.02]), jumps=False, within=0.02, most=10**5)
+    assert [(minimum.at, minimum.smooth) for minimum in found] == [(1.02, False)]
+
+
+def test_a_search_cut_short_lists_its_lowest_point() -> None:
+    """The second of three points, between which the function jumps unseen."""
+
+    def curve(points: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.interp(points, [1.0, 2.0, 3.0], [2.0, 1.0, 3.0]), np.full(points.shape, -1.0)
+
+    found = local_minima(curve, np.array([1.0, 2.0, 3.0]), np.empty(0), jumps=True, within=0.02, most=2)
+    assert [(minimum.at, minimum.value) for minimum in found] == [(2.0, 1.0)]

@@ -205,3 +205,15 @@ def test_impossible_levels_are_refused(levels: object) -> None:
 def test_what_is_no_queue_is_refused() -> None:
     with pytest.raises(mq.ParameterError, match="queue"):
         optimal_quanta("queue", 3)
+
+
+def test_polishing_makes_the_gradient_zero_from_nearby() -> None:
+    """From a thousandth beside the best two boundaries, both slopes become zero to rounding."""
+    queue = mq.Queue(mq.LogNormal(5, 0.9), 0.0036, preemption_cost=0.1)
+    best = optimal_quanta(queue, 3)
+    start = np.array(best.boundaries) * [1.001, 0.999]
+    problem = _Problem.of(queue, best.fcfs)
+    reached = problem._polished(_Reached(start, problem.at(start)[0], np.array([True, True])))
+    value, slopes = problem.at(reached)
+    assert np.abs(slopes * reached / value).max() < 1e-13
+    assert reached == pytest.approx(best.boundaries, rel=1e-9)
