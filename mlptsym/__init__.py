@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mlptsym.numeric.gittins.capped import CappedGittins
     from mlptsym.numeric.gittins.index import gittins_index
     from mlptsym.numeric.mean.lazy import lazy_terms
+    from mlptsym.numeric.mean.lazy_three import lazy_three_terms
     from mlptsym.numeric.mean.response import level_table, mean_response_time, solve
     from mlptsym.numeric.mean.two_levels import two_level_terms
     from mlptsym.numeric.model.policies import FCFS, MLPT
@@ -65,6 +66,7 @@ __all__ = [
     "best_quantum_for",
     "gittins_index",
     "lazy_terms",
+    "lazy_three_terms",
     "level_table",
     "mean_response_time",
     "mean_slowdown",
@@ -88,6 +90,7 @@ _HOMES = {
     "mlptsym.numeric.model.policies": ("FCFS", "MLPT"),
     "mlptsym.numeric.model.queue": ("Queue",),
     "mlptsym.numeric.mean.lazy": ("lazy_terms",),
+    "mlptsym.numeric.mean.lazy_three": ("lazy_three_terms",),
     "mlptsym.numeric.mean.response": ("level_table", "mean_response_time", "solve"),
     "mlptsym.numeric.mean.two_levels": ("two_level_terms",),
     "mlptsym.numeric.optimal.unequal": ("optimal_quanta",),

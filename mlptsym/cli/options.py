@@ -113,8 +113,8 @@ PolicyName = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
-        help="fcfs, mlpt, mlpt-lazy (no cost where nothing is overtaken; by theory for two levels), or in simulation "
-        "only capped-gittins; mlpt if levels or quanta are given, otherwise fcfs.",
+        help="fcfs, mlpt, mlpt-lazy (no cost where nothing is overtaken; by theory for two or three levels), or in "
+        "simulation only capped-gittins; mlpt if levels or quanta are given, otherwise fcfs.",
         show_default=False,
     ),
 ]

@@ -135,8 +135,8 @@ def _theory(queue: Queue, policy: SimulatedPolicy, result: SimulationResult) -> 
         if not result.stable:
             reason += f"; the queue is unstable: its measured load is {format_number(loads['effective_load'] or 0.0)}"
         return nothing | loads | {"reason": reason}
-    if policy.lazy and policy.levels > 2:
-        return nothing | {"reason": "mlpt-lazy with more than two levels can only be simulated"}
+    if policy.lazy and policy.levels > 3:
+        return nothing | {"reason": "mlpt-lazy with more than three levels can only be simulated"}
     try:
         solution = solve(queue, policy)
     except ParameterError as refusal:

@@ -49,13 +49,13 @@ def response(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Mean response time of a queue under FCFS, MLPT, or lazy MLPT with two levels, by the theory."""
+    """Mean response time of a queue under FCFS, MLPT, or lazy MLPT with two or three levels, by the theory."""
     from mlptsym.numeric.mean.response import level_table, solve
     from mlptsym.numeric.model.policies import FCFS
 
     chosen = read_policy(queue, policy, levels, quantum, quanta)
-    if chosen.lazy and chosen.levels > 2:
-        refuse("policy", policy, "fcfs or mlpt with more than two levels (their mlpt-lazy can only be simulated)")
+    if chosen.lazy and chosen.levels > 3:
+        refuse("policy", policy, "fcfs or mlpt with more than three levels (their mlpt-lazy can only be simulated)")
     solution = solve(queue, chosen)
     fcfs = solve(queue, FCFS()).mean_response_time
     answer = checked(
@@ -89,7 +89,7 @@ def response(
             ("under FCFS", format_number(fcfs)),
             ("gain over FCFS", _per_cent(answer["gain"])),
             *([("under MLPT", format_number(answer["mlpt"]))] if chosen.lazy else []),
-            *([("demotions without cost", _per_cent(answer["alone"]))] if chosen.lazy else []),
+            *([("demotions without cost", ", ".join(map(_per_cent, answer["alone"])))] if chosen.lazy else []),
             ("effective load", f"{format_number(solution.effective_load)} ({'' if solution.stable else 'un'}stable)"),
             ("base load", format_number(queue.base_load)),
             ("mean service time", format_number(queue.mean_service_time)),
@@ -297,18 +297,19 @@ def _gain(mean: float, fcfs: float) -> float | None:
 
 
 def _against_mlpt(queue: Queue, policy: Policy) -> dict[str, Any]:
-    """Under MLPT′: E[T] of MLPT, and the probability that a demoted job is alone and pays nothing."""
+    """Under MLPT′: E[T] of MLPT, and the probabilities that a job demoted from each level pays nothing."""
     from dataclasses import replace
 
     from mlptsym.numeric.mean.lazy import lazy_terms
+    from mlptsym.numeric.mean.lazy_three import lazy_three_terms
     from mlptsym.numeric.mean.response import mean_response_time
     from mlptsym.numeric.model.policies import FCFS
 
     if isinstance(policy, FCFS) or not policy.lazy:
         return {}
     ends = policy.boundaries(math.inf)
-    alone = float(lazy_terms(queue, ends).alone[0]) if len(ends) else 0.0
-    return {"mlpt": mean_response_time(queue, replace(policy, lazy=False)), "alone": alone}
+    alone = (lazy_three_terms if len(ends) == 2 else lazy_terms)(queue, ends).alone if len(ends) else ends
+    return {"mlpt": mean_response_time(queue, replace(policy, lazy=False)), "alone": alone.tolist()}
 
 
 def described(queue: Queue, policy: Policy) -> dict[str, Any]:

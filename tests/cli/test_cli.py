@@ -551,8 +551,8 @@ def test_a_memory_law_is_refused_with_its_syntax(text: str, syntax: str, law: Ca
         ("--policy srpt", "--policy srpt: must be one of fcfs, mlpt, mlpt-lazy, capped-gittins"),
         ("--policy fcfs --levels 2", "--levels 2: must be left out with --policy fcfs"),
         (
-            "--policy mlpt-lazy --levels 3 --quantum 1",
-            "--policy mlpt-lazy: must be fcfs or mlpt with more than two levels (their mlpt-lazy can only be simulated)",
+            "--policy mlpt-lazy --levels 4 --quantum 1",
+            "--policy mlpt-lazy: must be fcfs or mlpt with more than three levels (their mlpt-lazy can only be simulated)",
         ),
     ],
 )

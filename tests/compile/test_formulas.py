@@ -11,12 +11,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import mpmath as mp
 import pytest
 from mutations import Mutant, applied, functions, mutants
+from reference_lazy import Three
 
 import mlptsym as mq
 from mlptsym import symbolic
@@ -35,6 +36,8 @@ Probe = tuple[tuple[Any, ...], Values, Values]
 SURVIVORS = {
     "_step_to_the_right: 0 → 1 in gap >= 0": "no memory law has a Max, whose slope begins at its kink",
     "alone_formula: 1 → 2 in attained(1) @1": "the symbol of an input, which nothing else contains",
+    "arrivals_formula: * → / in arrival_rate * beside": "what is added there is taken away again: only the form changes",
+    "passing_formula: * → / in first_slope * sp.diff(value, first)": "the slope of a sum in one of its terms is one",
     "service_time_formula: / → * in 1 / slowdown_factor": "by what terms are collected: rounding alone",
     "service_time_formula: 1 → 2 in 1 / slowdown_factor": "by what terms are collected: rounding alone",
 }
@@ -299,13 +302,14 @@ def two_level() -> Iterator[Probe]:
     yield (), inputs, {"derivative": mp.diff(response, x)}
 
 
+KINDS = ("free", "charged")
 OMEGA = mp.mpf("0.35")
 """1 − α, for MLPT′ with two levels."""
 
 
-def single(work: Any) -> Any:
-    """E[α^{A−1} ; A ≥ 1] of the Poisson arrivals A while work is done."""
-    return (mp.exp(-RATE * OMEGA * work) - mp.exp(-RATE * work)) / (1 - OMEGA)
+def single(work: Any, beside: Any = 1) -> Any:
+    """E[(u^A − v^A)/(u − v)] of the Poisson arrivals A while work is done, u = α and v = 1 − ``beside``."""
+    return (mp.exp(-RATE * OMEGA * work) - mp.exp(-RATE * beside * work)) / (beside - OMEGA)
 
 
 def arrivals() -> Iterator[Probe]:
@@ -313,12 +317,13 @@ def arrivals() -> Iterator[Probe]:
     values = {
         "busy": lambda y, omega=OMEGA: 1 - mp.exp(-RATE * omega * y),
         "change": lambda y, omega=OMEGA: RATE * y * mp.exp(-RATE * omega * y),
-        "single": single,
+        "between": lambda y: single(y, mp.mpf("0.6")),
         "any": lambda y: 1 - mp.exp(-RATE * y),
     }
     outputs = {name: value(y) for name, value in values.items()}
     slopes = {f"{name}_slope": mp.diff(value, y) for name, value in values.items()}
-    yield (), {"arrival_rate": RATE, "demoting": OMEGA, "length": y}, outputs | slopes
+    inputs = {"arrival_rate": RATE, "demoting": OMEGA, "beside": 0.6, "length": y}
+    yield (), inputs, outputs | slopes
 
 
 def alone() -> Iterator[Probe]:
@@ -355,6 +360,84 @@ def lazy() -> Iterator[Probe]:
     inputs = {"arrival_rate": RATE, "mean": 1, "second": 2, "tail": left, "first_moment": moment(1, END), "end": END}
     gain = values(0)["response_time"] - values(e)["response_time"]
     yield (), inputs | {"cost": c, "alone": e, "charged": 1 - e}, values(e) | {"gain": gain}
+
+
+@cache
+def three() -> Three:
+    """Exponential sizes, t_1 = START and t_2 = END."""
+    length = END - START
+    return Three(
+        RATE,
+        (START, END),
+        (cost(START), cost(END)),
+        lambda z: (1 - mp.exp(-(1 + z) * START)) / (1 + z),
+        lambda z: (1 - mp.exp(-(1 + z) * length)) / (1 + z),
+        lambda z: 1 / (1 + z),
+        moment,
+    )
+
+
+def of_three(*names: str) -> Values:
+    """Inputs of the formulas for MLPT′ with three levels, by definition."""
+    here = three()
+    alpha, phi = here.alpha, here.phi
+
+    def difference(transform: Any, other: Any) -> Any:
+        return (here.over(transform)(other) - here.over(transform)(alpha)) / (other - alpha)
+
+    values = {"arrival_rate": RATE, "first_end": START, "second_end": END, "first_cost": here.costs[0]}
+    values |= {"second_cost": here.costs[1], "first_tail": here.tails[0], "second_tail": here.tails[1], "mean": 1}
+    values |= {"first_moment": moment(1, START), "second_moment": moment(1, END), "second": 2}
+    values |= {"first_square": moment(2, START), "second_square": moment(2, END)}
+    values |= {"demoting": 1 - alpha, "passing": 1 - phi, "going_on": here.tails[1] / here.tails[0]}
+    values |= {"first_single": difference(here.short, 0), "first_between": difference(here.short, phi)}
+    for name, transform in (("second", here.completing), ("third", here.last)):
+        values |= {
+            f"{name}_busy": transform(0) - here.over(transform)(alpha),
+            f"{name}_single": difference(transform, 0),
+            f"{name}_between": difference(transform, phi),
+            f"{name}_none": transform(RATE),
+        }
+    for name, (_, after) in here.counts.items():
+        values |= {f"{name}_after_free": after[0], f"{name}_after_charged": after[1]}
+    values |= dict(zip(("after_free", "after_last", "after_others"), here.after, strict=True))
+    values |= {"in_third": here.begun("waived")[2], "last": here.emptied / here.tails[0], "emptied": here.emptied}
+    values |= {"waived_first": here.waived[0], "waived_second": here.waived[1]}
+    values |= {"first_alone": here.waived[0] / here.tails[0], "second_alone": here.waived[1] / here.tails[1]}
+    values["load"] = 1 - here.spare - RATE * here.costs[0] * here.tails[1] * values["in_third"]
+    found = here.answer()
+    values |= dict(zip(("first_wait", "second_wait", "third_wait", "response_time"), found[2:], strict=True))
+    return {name: values[name] for name in names}
+
+
+def probe_of_three(name: str, outputs: tuple[str, ...]) -> Iterator[Probe]:
+    formula = getattr(importlib.import_module(formulas()[name]), name)()
+    yield (), of_three(*formula.inputs), of_three(*outputs)
+
+
+def passing() -> Iterator[Probe]:
+    """1 − E[φ^A ; S ≤ t_1] − F_1 φ^A E[φ^A′ ; S ≤ t_2 | S > t_1], at another φ than the root, and its slope in 1 − φ."""
+    here, at = three(), mp.mpf("0.3")
+
+    def value(psi: Any) -> Any:
+        u = 1 - psi
+        going = here.over(here.demoted)(u) * here.over(here.completing, here.costs[0])(u)
+        return 1 - here.over(here.short)(u) - going
+
+    def busy(transform: Any) -> Any:
+        return lambda psi: transform(0) - here.over(transform)(1 - psi)
+
+    inputs = of_three("arrival_rate", "first_end", "first_cost", "first_tail", "going_on") | {"passing": at}
+    inputs |= {"first": busy(here.short)(at), "first_slope": mp.diff(busy(here.short), at)}
+    inputs |= {"second": busy(here.completing)(at), "second_slope": mp.diff(busy(here.completing), at)}
+    yield (), inputs, {"value": value(at), "slope": mp.diff(value, at)}
+
+
+def loads_of_levels() -> Iterator[Probe]:
+    names = ("arrival_rate", "first_end", "second_end", "first_cost", "second_cost", "mean")
+    inputs = of_three(*names, "first_tail", "second_tail", "first_moment", "second_moment")
+    two = RATE * (mean(lambda s: min(s, END), END) + cost(START) * tail(START))
+    yield (), inputs, {"of_two": two, "of_three": 1 - three().spare}
 
 
 def rule_of_thumb() -> Iterator[Probe]:
@@ -464,6 +547,8 @@ PROBES: dict[str, Callable[[], Iterator[Probe]]] = {
     "arrivals_formula": arrivals,
     "alone_formula": alone,
     "lazy_formula": lazy,
+    "passing_formula": passing,
+    "loads_formula": loads_of_levels,
     "rule_of_thumb_formula": rule_of_thumb,
     "density_formula": density,
     "service_time_formula": service_time,
@@ -473,6 +558,23 @@ PROBES: dict[str, Callable[[], Iterator[Probe]]] = {
     "law_formula": law,
     "chord_formula": chord,
 }
+
+OF_THREE = {
+    "second_formula": [f"{name}_after_{kind}" for name in ("waived", "emptied", "alone", "passed") for kind in KINDS],
+    "third_formula": ["cycle_after_free", "cycle_after_charged"],
+    "waived_formula": [
+        "waived_first",
+        "waived_second",
+        "emptied",
+        "load",
+        "in_third",
+        "after_free",
+        "after_last",
+        "after_others",
+    ],
+    "three_level_formula": ["first_wait", "second_wait", "third_wait", "response_time"],
+}
+PROBES |= {name: partial(probe_of_three, name, tuple(outputs)) for name, outputs in OF_THREE.items()}
 
 
 @cache

@@ -62,6 +62,8 @@ WATCHED = {
     "distribution.moments": ["transform-second-moment", "transform-second-moment-by-level", "transform-mean"],
     "mean.slowdown": ["mean-slowdown"],
     "mean.lazy_stability": ["lazy-stability"],
+    "mean.lazy_counts": ["lazy-three-first", "lazy-three-mean"],
+    "mean.lazy_three": ["lazy-three-mlpt", "lazy-three-mean"],
     "mean.lazy": ["lazy-mean", "lazy-gain", "lazy-cycle", "lazy-alone-recursion", "lazy-alone"],
     "model.transforms": ["partial-transform", "transform-pieces"],
     "algebra.induction": ["sums-over-levels"],
@@ -69,7 +71,7 @@ WATCHED = {
     "model.size_law": ["law-exponential", "law-uniform", "law-gamma"],
     **{home.removeprefix("mlptsym."): [f"law-{name.lower()}"] for name, home in HOMES.items()},
 }
-SLOW = {"algebra.special", "mean.gradient", "mean.level_integrals"}
+SLOW = {"algebra.special", "mean.gradient", "mean.level_integrals", "mean.lazy_counts", "mean.lazy_three"}
 # entries about one function
 OWN = {
     "algebra.symbols.unload_time": ["unloading-size"],
@@ -108,6 +110,8 @@ HARMLESS = {
     "jump_ratio: / → * in terms.A / terms.B",
     # no piece names the boundary at its end but in min(S, t_r)
     "piece_moments: + → - in start + length",
+    # symbols that are made once, when the module is imported
+    "*.named: *",
     # the order in which terms are collected
     "level_slopes: * → / in tail(end) * end_slope",
     # not harmless: with these SymPy may come to no end

@@ -149,12 +149,13 @@ def _alone(queue: Queue, quanta: Floats, tail: Floats, cost: Floats) -> tuple[Fl
     means = {name: np.empty(quanta.shape) for name in ("demoting", "completing_single", "last_busy", "last_single")}
     means["last_none"] = np.empty(quanta.shape)
     for place, (quantum, left) in enumerate(zip(quanta, tail, strict=True)):
-        first, last = _piece(measure, queue, 0.0, quantum, 1.0), _piece(measure, queue, quantum, np.inf, left)
-        demoting = _demoting(first, left)
+        first = piece_means(measure, queue, 0.0, quantum, 1.0)
+        last = piece_means(measure, queue, quantum, np.inf, left)
+        demoting = largest_root(lambda at: (left + first(at, "busy"), first(at, "change")))  # noqa: B023
         means["demoting"][place] = demoting
-        means["completing_single"][place] = first(demoting, "single")
+        means["completing_single"][place] = first(demoting, "between")
         means["last_busy"][place] = last(demoting, "busy")
-        means["last_single"][place] = last(demoting, "single")
+        means["last_single"][place] = last(demoting, "between")
         means["last_none"][place] = 1 - last(demoting, "any")
     shares = compiled("mlptsym.symbolic.mean.lazy:alone_formula")(
         arrival_rate=queue.arrival_rate, mean=queue.mean_service_time, tail=tail, end=quanta, cost=cost, **means
@@ -162,10 +163,11 @@ def _alone(queue: Queue, quanta: Floats, tail: Floats, cost: Floats) -> tuple[Fl
     return shares.alone, shares.charged
 
 
-Mean = Callable[[float, str], float]
+Means = Callable[..., float]
+"""(demoting, name, beside=1) to one of the means of `arrivals_formula`."""
 
 
-def _piece(measure: ServiceMeasure, queue: Queue, start: float, end: float, reached: float) -> Mean:
+def piece_means(measure: ServiceMeasure, queue: Queue, start: float, end: float, reached: float) -> Means:
     """Means of the functions of `arrivals_formula` over the service of a piece of the jobs that complete in it.
 
     By parts: E[h(S − a) ; a < S ≤ b] = ∫_a^b h′(t − a) P(S > t) dt − h(b − a) P(S > b) for h(0) = 0, over P(S > a).
@@ -176,8 +178,8 @@ def _piece(measure: ServiceMeasure, queue: Queue, start: float, end: float, reac
         inside = (measure.atoms > start) & (measure.atoms <= end)
         lengths, masses = measure.atoms[inside] - start, measure.masses[inside]
 
-        def over_atoms(demoting: float, name: str) -> float:
-            values = getattr(formula(arrival_rate=rate, demoting=demoting, length=lengths), name)
+        def over_atoms(demoting: float, name: str, beside: float = 1.0) -> float:
+            values = getattr(formula(arrival_rate=rate, demoting=demoting, beside=beside, length=lengths), name)
             return float(values @ masses) / reached if reached > 0 else 0.0
 
         return over_atoms
@@ -192,25 +194,25 @@ def _piece(measure: ServiceMeasure, queue: Queue, start: float, end: float, reac
     lengths = np.append(ages - start, end - start if end < np.inf else 0.0)
     passed = float(measure.tail(np.asarray(end))) / reached if end < np.inf else 0.0
 
-    def by_parts(demoting: float, name: str) -> float:
-        found = formula(arrival_rate=rate, demoting=demoting, length=lengths)
+    def by_parts(demoting: float, name: str, beside: float = 1.0) -> float:
+        found = formula(arrival_rate=rate, demoting=demoting, beside=beside, length=lengths)
         return float(getattr(found, f"{name}_slope")[:-1] @ weights - getattr(found, name)[-1] * passed)
 
     return by_parts
 
 
-def _demoting(first: Mean, left: float) -> float:
-    """ω = 1 − α, the largest root of ω = P(S > θ) + E[1 − e^{−λωS} ; S ≤ θ].
+def largest_root(function: Callable[[float], tuple[float, float]]) -> float:
+    """The largest root of x = f(x) for an increasing, concave f with f(0) ≥ 0 and f(1) ≤ 1; ``function`` is (f, f′).
 
-    The right-hand side is concave and positive at 0, so that Newton's steps from 1 fall towards the root.
+    Newton's steps from 1 fall towards it.
     """
-    demoting = 1.0
+    root = 1.0
     for _ in range(MOST_STEPS):
-        excess = demoting - left - first(demoting, "busy")
-        step = excess / (1 - first(demoting, "change"))
+        value, slope = function(root)
+        step = (root - value) / (1 - slope)
         if not step > 0:
             break
-        demoting -= step
-        if step <= 1e-16 * demoting:
+        root -= step
+        if step <= 1e-16 * root:
             break
-    return demoting
+    return root

@@ -21,6 +21,7 @@ from mlptsym.numeric.levels.remainder import (
 )
 from mlptsym.numeric.levels.sums import level_sums
 from mlptsym.numeric.mean.lazy import lazy_terms
+from mlptsym.numeric.mean.lazy_three import lazy_three_terms
 from mlptsym.numeric.model.policies import FCFS, MLPT, Policy, refuse_lazy
 from mlptsym.numeric.model.queue import Queue
 from mlptsym.numeric.model.saturation import MEAN, refuse_saturated
@@ -90,17 +91,17 @@ def mean_response_time(queue: Queue, policy: Policy) -> Any:
     Raises
     ------
     ParameterError
-        For MLPT′ (``lazy=True``) with more than two levels, which only simulation answers, and for work beyond a stated
-        limit: more than 2²² levels for one quantum, or 2²⁸ levels in all.
+        For MLPT′ (``lazy=True``) with more than three levels, which only simulation answers, and for work beyond a
+        stated limit: more than 2²² levels for one quantum, or 2²⁸ levels in all.
     SaturationError
         Where 1 − 1e-9 < ρ^eff < 1: the relative error, 1e-15/(1 − ρ^eff) at most, would be above 1e-6.
 
     Notes
     -----
-    Finite k: theorem 4.5, eqs. (26)–(28), and `mlptsym.symbolic.mean.lazy` for MLPT′ with two levels.  k = ∞: levels
-    are summed until the proved bound on the rest is below 1e-13 of the answer; where that may take more than 2¹⁸
-    levels, and for power-law tails, where it cannot be reached, the rest is added by an Euler–Maclaurin formula with a
-    relative error below 1e-9 (usually 1e-12).  Power laws with a
+    Finite k: theorem 4.5, eqs. (26)–(28), and `mlptsym.symbolic.mean.lazy` and ``lazy_three`` for MLPT′ with two and
+    three levels.  k = ∞: levels are summed until the proved bound on the rest is below 1e-13 of the answer; where that
+    may take more than 2¹⁸ levels, and for power-law tails, where it cannot be reached, the rest is added by an
+    Euler–Maclaurin formula with a relative error below 1e-9 (usually 1e-12).  Power laws with a
     shape below 1.05, whose levels beyond 1e120 still count, are refused.
 
     Examples
@@ -125,7 +126,8 @@ class Solution:
     mean_response_time : float or array
         E[T], ``inf`` if unstable or infinite.
     effective_load : float or array
-        ρ^eff = λE[S^eff], eq. (11), under MLPT′ as if no cost were waived, which is what decides stability.
+        ρ^eff = λE[S^eff], eq. (11); under MLPT′ that of a server that is never idle, which is what decides stability:
+        with two levels no cost is waived then, with three some are.
     stable : bool or array of bool
         Whether ρ^eff < 1 (lemmas 3.1 and 4.2).
     """
@@ -149,20 +151,28 @@ def solve(queue: Queue, policy: Policy) -> Solution:
         validation.refuse("queue", queue, "a Queue")
     if not isinstance(policy, (FCFS, MLPT)):
         validation.refuse("policy", policy, "FCFS or MLPT (other policies can only be simulated)")
-    if policy.levels > 2:
-        refuse_lazy(policy, "more than two levels")
+    if policy.levels > 3:
+        refuse_lazy(policy, "more than three levels")
     quanta = np.asarray(policy.quantum if isinstance(policy, MLPT) and policy.quanta is None else 1.0, dtype=float)
     if policy.levels == math.inf:
         times, loads = _infinite(queue, quanta.ravel())
     else:
         times, loads = _finite(queue, _unit_boundaries(policy), quanta.ravel())
-    if policy.lazy and policy.levels == 2:
-        times = lazy_terms(queue, _scaled(queue, _unit_boundaries(policy), quanta.ravel())[0]).mean_response_time
+    if policy.lazy and policy.levels > 1:
+        times, loads = _waived(queue, _scaled(queue, _unit_boundaries(policy), quanta.ravel()), loads)
     _refuse_lost(queue, policy, times, loads)
     if quanta.ndim == 0:
         return Solution(float(times[0]), float(loads[0]), bool(loads[0] < 1))
     shaped = [values.reshape(quanta.shape) for values in (times, loads)]
     return Solution(shaped[0], shaped[1], shaped[1] < 1)
+
+
+def _waived(queue: Queue, ends: Floats, loads: Floats) -> tuple[Floats, Floats]:
+    """E[T] of MLPT′ with boundaries in rows, and the load that decides its stability."""
+    if len(ends) == 1:
+        return lazy_terms(queue, ends[0]).mean_response_time, loads
+    terms = lazy_three_terms(queue, ends.T)
+    return terms.mean_response_time, terms.load
 
 
 def _refuse_lost(queue: Queue, policy: Policy, times: Floats, loads: Floats) -> None:
@@ -389,9 +399,13 @@ def level_table(queue: Queue, policy: Policy) -> LevelTable:
     squares = np.array([_continued(queue, quantum).squares]) if beyond else sums.squares
     occupied = sums.probability[:, 0] > 0
     waits, costs = sums.waiting(squares), sums.paid
-    if policy.lazy and closed and len(ends):
+    if policy.lazy and closed and len(ends) == 1:
         terms = lazy_terms(queue, ends)
         waits, costs = np.array([terms.first_wait, terms.last_wait]), costs * terms.charged
+    elif policy.lazy and closed and len(ends):
+        of_three = lazy_three_terms(queue, ends)
+        paid_after = np.append(1.0, 1 - of_three.alone)[:, None]
+        waits, costs = of_three.waits[:, None], np.cumsum(np.diff(costs, axis=0, prepend=0.0) * paid_after, axis=0)
     probability, waiting, completed, paid = (
         column[occupied, 0] for column in (sums.probability, waits, sums.completed_service, costs)
     )

@@ -56,7 +56,7 @@ class MLPT:
         Quanta θ_1, …, θ_{k−1} of the levels above the last, each > 0.
     lazy : bool
         The paper's MLPT′: no restore cost when levels 1 … i+1 are empty at the demotion from level i.  With more than
-        two levels for simulation only.
+        three levels for simulation only.
 
     Examples
     --------
@@ -134,6 +134,6 @@ Policy = FCFS | MLPT
 
 
 def refuse_lazy(policy: Policy, what: str) -> None:
-    """Refuse MLPT′ where the theory has no answer: for all but the mean with two levels."""
+    """Refuse MLPT′ where the theory has no answer: for all but the mean with two or three levels."""
     if policy.lazy and policy.levels > 1:
         validation.refuse("lazy", True, f"False for {what} (MLPT′ can only be simulated there)")

@@ -220,30 +220,33 @@ def alone_probability() -> sp.Expr:
 def arrivals_formula() -> Formula:
     """Functions of the length y of a piece whose means are needed, and their slopes in y.
 
-    With ω = 1 − α: P(1 − α^A), its slope in ω, and given y the means of α^{A−1} for A ≥ 1 and of 1{A ≥ 1}.
+    With u = 1 − ``demoting`` and v = 1 − ``beside``, A the arrivals in y: the means of 1 − u^A and its slope in 1 − u,
+    of (u^A − v^A)/(u − v), and of 1{A ≥ 1}.
     """
-    length, demoting = sp.Symbol("y", nonnegative=True), CYCLE.demoting
+    length, demoting, beside = sp.Symbol("y", nonnegative=True), CYCLE.demoting, sp.Symbol("beside", nonnegative=True)
     exponent = arrival_rate * demoting * length
     busy = exponent * RelativeExponential(-exponent)
-    any_single = arrival_rate * length * sp.exp(-exponent) * RelativeExponential(exponent - arrival_rate * length)
+    further = arrival_rate * (demoting - beside) * length
+    between = arrival_rate * length * sp.exp(-exponent) * RelativeExponential(further)
     any_arrival = arrival_rate * length * RelativeExponential(-arrival_rate * length)
-    plain = {"single": _unfolded(any_single), "busy": _unfolded(busy), "any": _unfolded(any_arrival)}
+    plain = {"between": _unfolded(between), "busy": _unfolded(busy), "any": _unfolded(any_arrival)}
     slopes = {name: sp.diff(form, length) for name, form in plain.items()}
-    # the slope of E[α^{A−1} ; A ≥ 1] is λ(E[α^A] − itself)
-    slopes["single"] = sp.simplify(slopes["single"] + arrival_rate * plain["single"]) - arrival_rate * any_single
+    # the slope of E[(u^A − v^A)/(u − v)] is λ(E[u^A] − (1 − v) times itself)
+    falling = arrival_rate * beside
+    slopes["between"] = sp.simplify(slopes["between"] + falling * plain["between"]) - falling * between
     by_demoting = sp.diff(plain["busy"], demoting)
     outputs = {
         "busy": busy,
         "busy_slope": slopes["busy"],
         "change": by_demoting,
         "change_slope": sp.diff(by_demoting, length),
-        "single": any_single,
-        "single_slope": slopes["single"],
+        "between": between,
+        "between_slope": slopes["between"],
         "any": any_arrival,
         "any_slope": slopes["any"],
     }
-    inputs = {"arrival_rate": arrival_rate, "demoting": demoting, "length": length}
-    return Formula(inputs, outputs, frozenset({"arrival_rate", "demoting"}))
+    inputs = {"arrival_rate": arrival_rate, "demoting": demoting, "beside": beside, "length": length}
+    return Formula(inputs, outputs, frozenset({"arrival_rate", "demoting", "beside"}))
 
 
 def _unfolded(expression: sp.Expr) -> sp.Expr:

@@ -163,12 +163,12 @@ def test_by_level() -> None:
     assert table.waiting_time.tolist() == [terms.first_wait, terms.last_wait]
 
 
-def test_one_level_is_fcfs_and_three_are_refused() -> None:
+def test_one_level_is_fcfs_and_four_are_refused() -> None:
     queue = mq.Queue(mq.Exponential(1.0), 0.5, preemption_cost=0.1)
     fcfs = mq.mean_response_time(queue, mq.FCFS())
     assert mq.mean_response_time(queue, mq.MLPT(quantum=1.0, levels=1, lazy=True)) == fcfs
-    for levels in (3, math.inf):
-        with pytest.raises(mq.ParameterError, match="lazy = True .*more than two levels"):
+    for levels in (4, math.inf):
+        with pytest.raises(mq.ParameterError, match="lazy = True .*more than three levels"):
             mq.solve(queue, mq.MLPT(quantum=1.0, levels=levels, lazy=True))
     for asked in (mq.mean_slowdown, mq.response_time_distribution):
         with pytest.raises(mq.ParameterError, match="lazy = True"):
