@@ -254,6 +254,8 @@ CALLS = _by_name(
     Call(mq.two_level_terms, {"queue": QUEUE, "x": 1.0, "side": "left"}),
     Call(mq.lazy_terms, {"queue": QUEUE, "quantum": 1.0}),
     Call(mq.lazy_terms, {"queue": DISCRETE, "quantum": 1.0}),
+    Call(mq.lazy_three_terms, {"queue": QUEUE, "boundaries": [1.0, 2.0]}),
+    Call(mq.lazy_three_terms, {"queue": DISCRETE, "boundaries": [1.0, 2.0]}),
     Call(mq.gittins_index, {"queue": QUEUE, "ages": 1.0}, 20),
     Call(mq.gittins_index, {"queue": DISCRETE, "ages": 1.0}),
     Call(mq.rule_of_thumb, {"queue": QUEUE, "levels": 2, "a": 3.0, "b": 7.0}),
@@ -521,6 +523,8 @@ def test_extreme_numbers_in_the_terms_of_two_levels_and_the_index(queue: mq.Queu
     mean = queue.size.mean if math.isfinite(queue.size.mean) else 1.0
     outcome(mq.two_level_terms, {"queue": queue, "x": mean * np.geomspace(1e-30, 1e30, 25)}, names=NAMES)
     outcome(mq.lazy_terms, {"queue": queue, "quantum": mean * np.geomspace(1e-30, 1e30, 25)}, names=NAMES)
+    ends = mean * np.geomspace(1e-30, 1e30, 9)
+    outcome(mq.lazy_three_terms, {"queue": queue, "boundaries": np.stack([ends, 3 * ends], axis=-1)}, names=NAMES)
     rule = outcome(mq.rule_of_thumb, {"queue": queue}, names=NAMES)
     assert rule is REFUSED or rule > 0
     index = outcome(mq.gittins_index, {"queue": queue, "ages": factor * mean}, names=NAMES)

@@ -56,7 +56,7 @@ NAMES = {
         ("mlptsym.likelihood.Sample.total", "mlptsym.likelihood.Sample.total_observed",
          "mlptsym.likelihood.Sample.at_cap", "mlptsym.numeric.gittins.index.index_of_law",
          "mlptsym.numeric.mean.response.moments_needed",
-         "mlptsym.numeric.mean.lazy.gain_and_slope"),
+         *(f"mlptsym.numeric.mean.lazy.{name}" for name in ("gain_and_slope", "piece_means", "largest_root"))),
         CHECKED,
     ),
     **{

@@ -255,6 +255,20 @@ def test_optimize_says_which_quanta_are_not_proved(monkeypatch: pytest.MonkeyPat
     assert row.split(maxsplit=4)[4] == f"{low:.6g} to {high:.6g}, so that E[S] is the lower bound"
 
 
+def test_lazy_mlpt_with_three_levels_is_answered_as_mlpt_is() -> None:
+    """E[T], E[T] of MLPT, both probabilities, and the table by level."""
+    lazy = ["--policy", "mlpt-lazy", "--quanta", "1x,2x"]
+    printed = answer("response", *PAPER, *lazy, "--by-level")
+    mean = PAPER_QUEUE.size.mean
+    terms = mq.lazy_three_terms(PAPER_QUEUE, [mean, 3 * mean])
+    assert (printed["mean_response_time"], printed["effective_load"]) == (terms.mean_response_time, terms.load)
+    assert printed["alone"] == terms.alone.tolist()
+    assert printed["mlpt"] == mq.mean_response_time(PAPER_QUEUE, mq.MLPT(quanta=[mean, 2 * mean]))
+    assert printed["by_level"]["waiting_time"] == terms.waits.tolist()
+    _, out, _ = run("response", *PAPER, *lazy)
+    assert re.search(r"demotions without cost  \d+(\.\d+)? %, \d+(\.\d+)? %\n", out)
+
+
 def test_optimize_certifies_the_mean_only() -> None:
     words = refusal("optimize", *SMALL, "--levels", "2", "--objective", "p99", "--certify")
     assert words == "--objective p99: must be mean, with --certify and --unequal"
@@ -266,7 +280,7 @@ def test_lazy_mlpt_with_two_levels_is_answered_as_mlpt_is() -> None:
     printed = answer("response", *PAPER, *lazy, "--quantum", "3x", "--by-level")
     terms = mq.lazy_terms(PAPER_QUEUE, THRICE)
     assert printed["mean_response_time"] == terms.mean_response_time
-    assert printed["alone"] == terms.alone
+    assert printed["alone"] == [terms.alone]
     assert printed["mlpt"] == mq.mean_response_time(PAPER_QUEUE, mq.MLPT(quantum=THRICE, levels=2))
     assert printed["by_level"]["waiting_time"] == [terms.first_wait, terms.last_wait]
     _, out, _ = run("response", *PAPER, *lazy, "--quantum", "3x")

@@ -59,14 +59,15 @@ def test_numeric_forms_are_the_derivation() -> None:
         def mean_of(name, low, high):
             length = formula.inputs["length"]
             unfolded = formula.outputs[name].replace(RelativeExponential, lambda z: (sp.exp(z) - 1) / z)
-            value = unfolded.subs({arrival_rate: lam, lazy.CYCLE.demoting: 1 - alpha})
+            beside = formula.inputs["beside"]
+            value = unfolded.subs({arrival_rate: lam, lazy.CYCLE.demoting: 1 - alpha, beside: 1})
             return sum(m * value.subs(length, x - low) for x, m in ATOMS.items() if low < x <= high)
 
         left = at_atoms(UpperMoment(0, attained(1)), {})
         means = {
-            "completing_single": mean_of("single", 0, theta),
+            "completing_single": mean_of("between", 0, theta),
             "last_busy": mean_of("busy", theta, sp.oo) / left,
-            "last_single": mean_of("single", theta, sp.oo) / left,
+            "last_single": mean_of("between", theta, sp.oo) / left,
             "last_none": 1 - mean_of("any", theta, sp.oo) / left,
         }
         code = lazy.alone_formula()
@@ -89,7 +90,7 @@ def test_slopes_of_the_functions_to_be_averaged() -> None:
     """The forms without loss of digits are the derivatives of those with."""
     formula = lazy.arrivals_formula()
     length = formula.inputs["length"]
-    for name in ("busy", "change", "single", "any"):
+    for name in ("busy", "change", "between", "any"):
         plain, slope = (
             formula.outputs[key].replace(RelativeExponential, lambda z: (sp.exp(z) - 1) / z)
             for key in (name, f"{name}_slope")

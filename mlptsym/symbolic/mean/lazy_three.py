@@ -57,9 +57,9 @@ ALONE = sp.symbols("e_1 e_2", nonnegative=True)
 # the probabilities e_1 and e_2
 
 
-WAIVED = sp.symbols("waived_1 waived_2", nonnegative=True)
+WAIVED = sp.symbols("eta_1 eta_2", nonnegative=True)
 """e_r P(S > t_r), the mean number of waived costs for each arrival."""
-IDLE = sp.Symbol("idle", nonnegative=True)
+IDLE = sp.Symbol("pi_0", nonnegative=True)
 """1 − ρ′, the probability that the server is idle."""
 
 
@@ -77,16 +77,16 @@ class Begun:
         return cls(count.of_one, *(count.over(ends) for ends in with_and_without(THIRD, 2)))
 
     @classmethod
-    def named(cls, name: str) -> Begun:
+    def named(cls, letter: str) -> Begun:
         """Symbols for them."""
-        return cls(*sp.symbols([f"{name}_{field.name}" for field in fields(cls)], nonnegative=True))
+        return cls(*sp.symbols([f"{letter}_{begin}" for begin in ("1", "f", "c")], nonnegative=True))
 
     def for_each_arrival(self) -> sp.Expr:
         """Of all beginnings, for each arrival to the system."""
         return self.one * IDLE + self.charged * (tail(attained(2)) - WAIVED[1]) + self.free * WAIVED[1]
 
 
-BEGUN = {name: Begun.named(name) for name in ("waived", "emptied", "cycle")}
+BEGUN = {"waived": Begun.named("g"), "emptied": Begun.named("h"), "cycle": Begun.named("m")}
 """Symbols for what is counted of `Counts`."""
 
 

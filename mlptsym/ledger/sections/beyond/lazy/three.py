@@ -69,7 +69,7 @@ NOTHING_WAIVED: dict[sp.Expr, sp.Expr] = dict.fromkeys((*ALONE, *AFTER, IN_THIRD
 @entry(
     "lazy-three-mlpt",
     "three levels and no waived cost: the waits by Little's law are those of theorem 4.5; and so they are if costs are zero",
-    r"e_1=e_2=0:\ \mathbb E[T_{\mathrm{MLPT}'}]=\mathbb E[T_{\mathrm{MLPT}}];\qquad"
+    r"e_1=e_2=0:\ \mathbb E[T_{\mathrm{MLPT}'}]=\mathbb E[T_{\mathrm{MLPT}}];\qquad "
     r"c_1=c_2=0:\ \mathbb E[T_{\mathrm{MLPT}'}]=\mathbb E[T_{\mathrm{MLPT}}]",
     lambda: (NOTHING_WAIVED, {c(1): 0, c(2): 0}),
     ("later costs waived all the same", lambda: (dict.fromkeys(ALONE, sp.S.Zero), {c(1): 0, c(2): 0})),
