@@ -176,7 +176,7 @@ def _at_breaks(samples: _Samples) -> list[Minimum]:
 def _between_samples(curve: Curve, samples: _Samples, ceiling: float) -> list[Minimum]:
     """Smooth minima that may lie below the ceiling: the slope changes sign between neighbouring samples."""
     with np.errstate(invalid="ignore"):
-        turns = (samples.slope[:-1] < 0) & (samples.slope_left[1:] > 0)
+        turns = (samples.slope[:-1] <= 0) & (samples.slope_left[1:] > 0)
         fall = np.diff(samples.at) * np.minimum(-samples.slope[:-1], samples.slope_left[1:])
         brackets = np.flatnonzero(turns & (np.minimum(samples.value[:-1], samples.value_left[1:]) - fall <= ceiling))
     if not len(brackets):

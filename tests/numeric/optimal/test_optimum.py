@@ -577,3 +577,13 @@ def test_a_search_cut_short_lists_its_lowest_point() -> None:
 
     found = local_minima(curve, np.array([1.0, 2.0, 3.0]), np.empty(0), jumps=True, within=0.02, most=2)
     assert [(minimum.at, minimum.value) for minimum in found] == [(2.0, 1.0)]
+
+
+def test_a_smooth_minimum_at_a_first_point_is_smooth() -> None:
+    """Where the slope is exactly zero at a point of the search, no kink is claimed."""
+
+    def curve(points: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return 1 + (points - 1) ** 2, 2 * (points - 1)
+
+    (found,) = local_minima(curve, np.array([0.5, 1.0, 1.5]), np.empty(0), jumps=False, within=0.1, most=10**5)
+    assert (found.at, found.value, found.smooth) == (1.0, 1.0, True)
