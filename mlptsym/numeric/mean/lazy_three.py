@@ -76,7 +76,7 @@ def lazy_three_terms(queue: Queue, boundaries: ArrayLike) -> LazyThreeTerms:
     >>> queue = Queue(Exponential(1.0), 0.5, preemption_cost=0.2)
     >>> terms = lazy_three_terms(queue, [0.5, 1.0])
     >>> terms.alone.round(4).tolist(), round(float(terms.mean_response_time), 4)
-    ([0.5, 0.5], 2.0)
+    ([0.5227, 0.4047], 2.3622)
     """
     if not isinstance(queue, Queue):
         validation.refuse("queue", queue, "a Queue")

@@ -379,7 +379,7 @@ def test_more_arrivals_and_higher_costs_take_longer(size, rates, costs, quantum,
         ("queue", FCFS(), "queue = 'queue' .* a Queue"),
         (Queue(Exponential(1.0), 0.5), "fcfs", "policy = 'fcfs' .* FCFS or MLPT"),
         (Queue(Exponential(1.0), 0.5), FCFS, "policy = "),
-        (Queue(Exponential(1.0), 0.5), MLPT(quantum=1.0, levels=3, lazy=True), "lazy = True .* only be simulated"),
+        (Queue(Exponential(1.0), 0.5), MLPT(quantum=1.0, levels=4, lazy=True), "lazy = True .* only be simulated"),
         (
             Queue(Exponential(1.0), 0.5),
             MLPT(quantum=1.0, levels=10**9),
